@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Governor decides which batches a process may hold, and for how long they wait. All methods are safe
+// for concurrent use.
+type Governor interface {
+	// Register announces a user of the governor and the ceilings it lowers for what passes through it.
+	// Users that register under the same component and signal share one set of ceilings. A ceiling that
+	// would raise what the governor allows is an error that states both figures; MaxConcurrent alone is
+	// capped without a word.
+	Register(l Limits) (Ceilings, error)
+
+	// Admit grants r a place and its memory together, or refuses. It may wait, no longer than a quarter
+	// of the time that ctx has left. On success the caller must release the lease. On failure nothing
+	// is held and the error is an [*Error]; if ctx ended, the error also wraps [context.Cause] of it.
+	Admit(ctx context.Context, r Request) (Lease, error)
+}
+
+// Limits are what one user of the governor asks to be held to, beyond what holds for everybody. The zero
+// value of a field leaves the governor's own ceiling in place.
+type Limits struct {
+	Component         string        // the user's component id, as in its telemetry
+	Signal            string        // traces, metrics, logs or profiles
+	MaxBatchMemory    int64         // bytes of heap in one batch
+	MaxBatchItems     int64         // spans, data points, log records or samples in one batch
+	MaxConcurrent     int64         // batches at work at once; more of them wait
+	ProcessingTimeout time.Duration // time under a lease, after which the batch's context ends
+}
+
+// Ceilings are what holds for one registered user: its own limits where it set any, the governor's where
+// it did not. All methods are safe for concurrent use.
+type Ceilings interface {
+	// ProcessingTimeout is how long a batch may be worked on; 0 means without end.
+	ProcessingTimeout() time.Duration
+	// Memory returns the bytes of the batches at work through this user, and the bytes that it may hold.
+	Memory() (usage, limit int64)
+	// Concurrency returns the number of batches at work through this user, and how many it may have.
+	Concurrency() (usage, limit int64)
+}
+
+// Request describes one batch.
+type Request struct {
+	Share
+	Signal      string   // traces, metrics, logs or profiles
+	Ceilings    Ceilings // as Register returned them; nil applies the governor's own
+	Provisional bool     // the figures are estimates, which the first Settle replaces
+}
+
+// Share is what one tenant has in a batch.
+type Share struct {
+	Tenant string // empty: the default tenant
+	Memory int64  // bytes of heap that the batch takes
+	Items  int64  // spans, data points, log records or samples
+}
+
+// Lease is the right to hold one batch. All methods are safe for concurrent use.
+type Lease interface {
+	// Grow adds bytes to what the lease holds. It may wait, and may be refused with an [*Error], in
+	// which case the lease holds what it held. Giving back (a negative figure) is never refused and
+	// never waits.
+	Grow(ctx context.Context, memory int64) error
+
+	// Settle is for whoever finds a lease in its context instead of admitting the batch a second time.
+	// The first Settle of a provisional lease replaces the estimates by r's figures, which are already
+	// in memory: they are charged even where there is no room. Any other raises the lease to r's
+	// memory if it holds less, which may wait and be refused. The returned lease is a part of this one:
+	// releasing it gives back what Settle added and leaves the place among its user's batches.
+	// It fails with an [*Error] as Admit does, and with [ErrReleased] if this lease has ended, as it
+	// does for whoever works on a batch after its sender was answered; then the caller admits it anew.
+	Settle(ctx context.Context, r Request) (Lease, error)
+
+	// Release gives everything back and records outcome, which is what became of the batch: nil, the
+	// error of whoever worked on it, or an [*Error]. The first call counts, further ones do nothing.
+	Release(outcome error)
+}
+
+// ErrReleased says that a lease has ended.
+var ErrReleased = errors.New("the lease has been released")
+
+type leaseKey struct{}
+
+// ContextWithLease returns a copy of ctx that carries l.
+func ContextWithLease(ctx context.Context, l Lease) context.Context {
+	return context.WithValue(ctx, leaseKey{}, l)
+}
+
+// LeaseFromContext returns the lease that ctx carries, or nil.
+func LeaseFromContext(ctx context.Context) Lease {
+	l, _ := ctx.Value(leaseKey{}).(Lease)
+	return l
+}
