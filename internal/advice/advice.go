@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package advice reads a Collector's effective configuration for what its governor needs to know: which
+// components keep data after they have answered for it, and what will not work as its author meant.
+// It is pure: a configuration in, words out.
+package advice
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/confmap"
+)
+
+// Advice is what a configuration tells.
+type Advice struct {
+	// Holders names what keeps data alive after the call that brought it has returned, and what is not
+	// known to give it back. Empty means that a lease covers all there is of a batch.
+	Holders []string
+	// Warnings are complete sentences for the log.
+	Warnings []string
+}
+
+const limiter = "limiter"
+
+var (
+	// batchers collect data of several calls and answer each before they pass it on.
+	batchers = []string{"batch", "groupbytrace", "tail_sampling"}
+	// direct connectors pass data on within the call that brought it. Any other may keep it.
+	direct = []string{"count", "forward", "roundrobin", "routing", "sum"}
+	// queueless exporters have no queue to configure. Any other may have one that is on by default.
+	queueless = []string{"debug", "nop"}
+)
+
+// Read returns the advice for an effective configuration. Only what its pipelines reach counts.
+func Read(conf *confmap.Conf) Advice {
+	var a Advice
+	root := conf.ToStringMap()
+	exporters, connectors := section(root, "exporters"), section(root, "connectors")
+	pipelines := section(section(root, "service"), "pipelines")
+	holders := map[string]bool{}
+	for _, id := range slices.Sorted(maps.Keys(pipelines)) {
+		p, _ := pipelines[id].(map[string]any)
+		processors := list(p, "processors")
+		at := slices.IndexFunc(processors, func(id string) bool { return typeOf(id) == limiter })
+		for i, id2 := range processors {
+			if !slices.Contains(batchers, typeOf(id2)) {
+				continue
+			}
+			holders["processor "+id2] = true
+			if i < at {
+				a.Warnings = append(a.Warnings, fmt.Sprintf("pipeline %s has %s before %s: senders are answered"+
+					" before their batch is admitted, and a refusal is a loss; put the limiter first", id, id2, processors[at]))
+			}
+		}
+		// What comes from a connector has passed the limiter of the pipeline before it.
+		entered := slices.ContainsFunc(list(p, "receivers"), func(id string) bool { _, is := connectors[id]; return !is })
+		if at < 0 && entered {
+			holders["pipeline "+id+" without a limiter"] = true
+			a.Warnings = append(a.Warnings, fmt.Sprintf("pipeline %s has no limiter:"+
+				" what it holds is not governed; put one first", id))
+		}
+		for _, id := range list(p, "exporters") {
+			if _, is := connectors[id]; is {
+				if !slices.Contains(direct, typeOf(id)) {
+					holders["connector "+id] = true
+				}
+			} else if queues(typeOf(id), exporters[id]) {
+				holders["exporter "+id] = true
+			}
+		}
+	}
+	a.Holders = slices.Sorted(maps.Keys(holders))
+	return a
+}
+
+// queues reports whether an exporter may answer before it has exported. In an effective configuration a
+// queue that was turned off is null; one that is absent was never configured.
+func queues(kind string, config any) bool {
+	c, _ := config.(map[string]any)
+	queue, configured := c["sending_queue"]
+	if !configured {
+		return !slices.Contains(queueless, kind)
+	}
+	q, on := queue.(map[string]any)
+	if !on {
+		return queue != nil
+	}
+	wait, _ := q["wait_for_result"].(bool)
+	return !wait
+}
+
+func section(m map[string]any, key string) map[string]any {
+	s, _ := m[key].(map[string]any)
+	return s
+}
+
+// list returns the strings of a list, which an effective configuration may hold typed or untyped.
+func list(m map[string]any, key string) []string {
+	switch l := m[key].(type) {
+	case []string:
+		return l
+	case []any:
+		var s []string
+		for _, e := range l {
+			s = append(s, fmt.Sprint(e))
+		}
+		return s
+	}
+	return nil
+}
+
+// typeOf is the part of a component's id before the name.
+func typeOf(id string) string {
+	kind, _, _ := strings.Cut(id, "/")
+	return kind
+}
