@@ -11,11 +11,12 @@ import (
 // Governor decides which batches a process may hold, and for how long they wait. All methods are safe
 // for concurrent use.
 type Governor interface {
-	// Register announces a user of the governor and the ceilings it lowers for what passes through it.
-	// Users that register under the same component and signal share one set of ceilings. A ceiling that
-	// would raise what the governor allows is an error that states both figures; MaxConcurrent alone is
-	// capped without a word.
-	Register(l Limits) (Ceilings, error)
+	// Register announces a user of the governor and the ceilings it lowers for what passes through it. A
+	// ceiling that would raise what the governor allows is an error that states both figures;
+	// MaxConcurrent alone is capped without a word. Users that register under the same component and
+	// signal share their ceilings, and first is true for one of them only: it falls to that one to report
+	// usage and limits.
+	Register(l Limits) (c Ceilings, first bool, err error)
 
 	// Admit grants r a place and its memory together, or refuses. It may wait, no longer than a quarter
 	// of the time that ctx has left. On success the caller must release the lease. On failure nothing
@@ -75,6 +76,10 @@ type Lease interface {
 	// It fails with an [*Error] as Admit does, and with [ErrReleased] if this lease has ended, as it
 	// does for whoever works on a batch after its sender was answered; then the caller admits it anew.
 	Settle(ctx context.Context, r Request) (Lease, error)
+
+	// Refuse returns the answer for a batch that was admitted and then failed for one of the reasons, such
+	// as ProcessingTimeout, with what was observed and what is allowed. The lease still holds what it held.
+	Refuse(ctx context.Context, reason Reason, observed, limit int64) *Error
 
 	// Release gives everything back and records outcome, which is what became of the batch: nil, the
 	// error of whoever worked on it, or an [*Error]. The first call counts, further ones do nothing.

@@ -25,16 +25,6 @@ const (
 	ModeObserve Mode = "observe" // it is admitted at once, and counted as what it would have been refused for
 )
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (m *Mode) UnmarshalText(text []byte) error {
-	switch Mode(text) {
-	case ModeEnforce, ModeObserve:
-		*m = Mode(text)
-		return nil
-	}
-	return errors.New("enforce or observe")
-}
-
 // Config is the extension's configuration.
 type Config struct {
 	Mode      Mode            `mapstructure:"mode"`

@@ -146,7 +146,10 @@ func assign(target, written reflect.Value, prefix string) []error {
 // parse sets to, or returns what it would have taken.
 func parse(s string, to reflect.Value, as string) error {
 	if u, ok := to.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return u.UnmarshalText([]byte(s))
+		if err := u.UnmarshalText([]byte(s)); err != nil {
+			return fmt.Errorf("valid (%w)", err)
+		}
+		return nil
 	}
 	var n int64
 	var err error

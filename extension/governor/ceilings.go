@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package governor
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/internal/pool"
+)
+
+// user is whom a set of ceilings is for.
+type user struct{ component, signal string }
+
+// ceilings are what holds for one user. What it did not lower follows the governor's.
+type ceilings struct {
+	governor *governor
+	gate     *pool.Gate
+	lowered  admission.Limits
+}
+
+var _ admission.Ceilings = (*ceilings)(nil)
+
+// Register implements admission.Governor.
+func (g *governor) Register(l admission.Limits) (admission.Ceilings, bool, error) {
+	a := g.config.Admission
+	timeout := a.ProcessingTimeout
+	most := g.maxBatchMemory.Load()
+	if err := errors.Join(
+		exceeds("max_batch_memory", l.MaxBatchMemory, most, l.MaxBatchMemory > most),
+		exceeds("max_batch_items", l.MaxBatchItems, a.MaxBatchItems, l.MaxBatchItems > a.MaxBatchItems),
+		exceeds("processing_timeout", l.ProcessingTimeout, timeout, timeout > 0 && l.ProcessingTimeout > timeout),
+	); err != nil {
+		return nil, false, err
+	}
+	if l.MaxConcurrent == 0 || l.MaxConcurrent > a.MaxConcurrent {
+		l.MaxConcurrent = a.MaxConcurrent
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := user{l.Component, l.Signal}
+	if c, known := g.mu.users[key]; known {
+		return c, false, nil
+	}
+	c := &ceilings{governor: g, gate: pool.NewGate(l.MaxConcurrent), lowered: l}
+	g.mu.users[key] = c
+	return c, true, nil
+}
+
+// exceeds says that a user's limit would raise the governor's.
+func exceeds[T any](name string, theirs, ours T, yes bool) error {
+	if !yes {
+		return nil
+	}
+	return fmt.Errorf("limits::%s %v exceeds the governor's admission::%s of %v", name, theirs, name, ours)
+}
+
+// of returns the ceilings that r is under: its own, or just the governor's.
+func (g *governor) of(r admission.Request) *ceilings {
+	if c, ok := r.Ceilings.(*ceilings); ok && c != nil {
+		return c
+	}
+	return g.everyone
+}
+
+// judge returns the ceiling that no batch like r ever passes, if there is one.
+func (c *ceilings) judge(r admission.Request) (reason admission.Reason, observed, limit int64) {
+	if most := c.batchMemory(); r.Memory > most {
+		return admission.BatchMemory, r.Memory, most
+	}
+	if most := c.batchItems(); r.Items > most {
+		return admission.BatchItems, r.Items, most
+	}
+	return "", 0, 0
+}
+
+func (c *ceilings) batchMemory() int64 {
+	return lower(c.lowered.MaxBatchMemory, c.governor.maxBatchMemory.Load())
+}
+
+func (c *ceilings) batchItems() int64 {
+	return lower(c.lowered.MaxBatchItems, c.governor.config.Admission.MaxBatchItems)
+}
+
+// timeout is how long a batch may be worked on; 0 is without end.
+func (c *ceilings) timeout() time.Duration {
+	if t := c.lowered.ProcessingTimeout; t > 0 {
+		return t
+	}
+	return c.governor.config.Admission.ProcessingTimeout
+}
+
+// lower is a user's limit, or the governor's where it has none or the governor's has become lower since.
+func lower(theirs, ours int64) int64 {
+	if theirs == 0 {
+		return ours
+	}
+	return min(theirs, ours)
+}
+
+// ProcessingTimeout implements admission.Ceilings. In observe mode nothing is cut short.
+func (c *ceilings) ProcessingTimeout() time.Duration {
+	if c.governor.config.Mode == ModeObserve {
+		return 0
+	}
+	return c.timeout()
+}
+
+// Memory implements admission.Ceilings.
+func (c *ceilings) Memory() (usage, limit int64) {
+	usage, _, _ = c.governor.pool.GateStats(c.gate)
+	return usage, c.governor.pool.Stats().Capacity
+}
+
+// Concurrency implements admission.Ceilings.
+func (c *ceilings) Concurrency() (usage, limit int64) {
+	_, usage, limit = c.governor.pool.GateStats(c.gate)
+	return usage, limit
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package governor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/extension"
+	"go.opentelemetry.io/collector/extension/extensioncapabilities"
+	"go.uber.org/zap"
+
+	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/extension/governor/internal/metadata"
+	"github.com/otel-governor/otel-governor/internal/advice"
+	"github.com/otel-governor/otel-governor/internal/pool"
+	"github.com/otel-governor/otel-governor/internal/pressure"
+)
+
+var (
+	_ extension.Extension                         = (*governor)(nil)
+	_ extensioncapabilities.ConfigSnapshotWatcher = (*governor)(nil)
+	_ extensioncapabilities.PipelineWatcher       = (*governor)(nil)
+	_ admission.Governor                          = (*governor)(nil)
+)
+
+// governor composes what decides over batches, and keeps the size of the pool in step with the machine.
+type governor struct {
+	config    *Config
+	id        component.ID
+	logger    *zap.Logger
+	telemetry *telemetry
+	read      func() (machine, error) // what the kernel allows; replaced in tests
+	pool      *pool.Pool
+	tenant    pool.Account // the only one
+	delay     delay        // of its refusals
+	refusals  refusals
+
+	everyone       *ceilings // what holds for those who did not register
+	maxBatchMemory atomic.Int64
+
+	mu struct {
+		sync.Mutex
+		sizing       sizing
+		asynchronous bool // batches live on in queues
+		announced    bool // the size has been logged
+		unreadable   bool // the last reading failed
+		soft         softLimit
+		users        map[user]*ceilings
+	}
+
+	cancel context.CancelFunc // ends the watch
+	done   chan struct{}      // closed when it has ended
+}
+
+func newGovernor(set extension.Settings, config *Config) (*governor, error) {
+	a := config.Admission
+	settings := pool.Settings{
+		Slots:          a.MaxConcurrent,
+		MaxQueued:      a.MaxQueued,
+		MaxQueuedBytes: math.MaxInt64,
+		QueueTimeout:   a.QueueTimeout,
+	}
+	if config.Mode == ModeObserve { // nobody waits for a limit that is not enforced
+		settings.MaxQueued, settings.QueueTimeout = 0, 0
+	}
+	g := &governor{
+		config: config,
+		id:     set.ID,
+		logger: set.Logger,
+		read:   readMachine,
+		pool:   pool.New(settings),
+	}
+	g.mu.soft.fraction = config.Memory.GoMemLimitFraction
+	g.everyone = &ceilings{governor: g}
+	g.mu.users = map[user]*ceilings{}
+	var err error
+	g.telemetry, err = newTelemetry(set.TelemetrySettings)
+	return g, err
+}
+
+// Start sizes the pool and begins to watch the memory limit. Until the configuration is known, which
+// comes next in a Collector, the pool has the cautious size.
+func (g *governor) Start(_ context.Context, host component.Host) error {
+	if err := g.alone(host); err != nil {
+		return err
+	}
+	m, err := g.read()
+	if err != nil {
+		return fmt.Errorf("the memory limit cannot be read: %w", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.soft.follow(m.limit)
+	r := pressure.ReadRuntime()
+	if g.config.Mode == ModeEnforce && r.MemoryLimit == math.MaxInt64 && r.GCPercent < 0 {
+		return errors.New("garbage collection is off (GOGC=off) and Go has no memory limit, so nothing bounds the heap:" +
+			" set GOMEMLIMIT, or 'memory::gomemlimit_fraction' above 0, or GOGC to a number")
+	}
+	if err := g.config.resolve(m, false, r).check(g.config); err != nil {
+		return err // not even as large as it could be
+	}
+	g.mu.asynchronous = true
+	g.resizeLocked(m)
+	if err := g.telemetry.observe(g); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	g.cancel, g.done = cancel, make(chan struct{})
+	go g.watch(ctx)
+	return nil
+}
+
+// alone returns an error if the host has another governor: a process has only one memory.
+func (g *governor) alone(host component.Host) error {
+	var ids []string
+	for id := range maps.Keys(host.GetExtensions()) {
+		if id.Type() == metadata.Type {
+			ids = append(ids, strconv.Quote(id.String()))
+		}
+	}
+	if len(ids) > 1 {
+		slices.Sort(ids)
+		return fmt.Errorf("service::extensions has %d governors, %v: a process has one memory, so name only one of them", len(ids), ids)
+	}
+	return nil
+}
+
+// NotifyConfigSnapshot implements extensioncapabilities.ConfigSnapshotWatcher: it decides what share of
+// the memory limit becomes the pool.
+func (g *governor) NotifyConfigSnapshot(_ context.Context, snapshot extensioncapabilities.ConfigSnapshot) error {
+	a := advice.Read(snapshot.Effective())
+	for _, w := range a.Warnings {
+		g.logger.Warn(w)
+	}
+	return g.settle(a.Holders)
+}
+
+// Ready implements extensioncapabilities.PipelineWatcher. A host that told nothing of its configuration
+// is taken for one that keeps data in queues.
+func (g *governor) Ready() error {
+	g.mu.Lock()
+	announced := g.mu.announced
+	g.mu.Unlock()
+	if announced {
+		return nil
+	}
+	return g.settle([]string{"unknown configuration"})
+}
+
+// settle gives the pool its size, now that it is known what keeps data, and announces it.
+func (g *governor) settle(holders []string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.asynchronous = len(holders) > 0
+	g.resizeLocked(g.mu.sizing.machine)
+	s := g.mu.sizing
+	if err := s.check(g.config); err != nil {
+		return err
+	}
+	g.mu.announced = true
+	g.logger.Info("Memory pool sized", append(s.fields(),
+		zap.Int64("budget", s.budget),
+		zap.Int64("max_batch_memory", g.maxBatchMemory.Load()),
+		zap.Strings("asynchronous", holders))...)
+	s.warn(g.logger)
+	return nil
+}
+
+// resizeLocked makes the pool follow m.
+func (g *governor) resizeLocked(m machine) {
+	s := g.config.resolve(m, g.mu.asynchronous, pressure.ReadRuntime())
+	g.mu.sizing = s
+	g.maxBatchMemory.Store(s.maxBatchMemory(g.config))
+	g.pool.Resize(s.capacity())
+}
+
+// watch follows the memory limit, which the kernel lets others change while the process runs, and logs
+// what was refused meanwhile.
+func (g *governor) watch(ctx context.Context) {
+	defer close(g.done)
+	refresh := time.NewTicker(g.config.Memory.RefreshInterval)
+	defer refresh.Stop()
+	summary := time.NewTicker(summaryInterval)
+	defer summary.Stop()
+	for {
+		select {
+		case <-refresh.C:
+			g.refresh(ctx)
+		case <-summary.C:
+			g.refusals.flush(g.logger)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// refresh reads the limit again. A reading that fails changes nothing but what telemetry shows.
+func (g *governor) refresh(ctx context.Context) {
+	m, err := g.read()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		g.telemetry.unreadable(ctx, "memory_limit")
+		if !g.mu.unreadable {
+			g.logger.Warn("The memory limit cannot be read; the last one stays in force", zap.Error(err))
+		}
+		g.mu.unreadable = true
+		return
+	}
+	g.mu.unreadable = false
+	before := g.mu.sizing
+	if m != before.machine {
+		g.mu.soft.follow(m.limit)
+	}
+	g.resizeLocked(m)
+	if s := g.mu.sizing; m != before.machine {
+		g.logger.Info("Memory pool resized", append(s.fields(),
+			zap.Int64("budget", s.budget),
+			zap.Int64("pool_before", before.pool),
+			zap.Int64("limit_before", before.limit))...)
+		s.warn(g.logger)
+	}
+}
+
+// NotReady implements extensioncapabilities.PipelineWatcher. Everybody who waits is answered. What fits
+// at once is still admitted, since batches that were accepted flush through limiters further down.
+func (g *governor) NotReady() error {
+	g.pool.Drain()
+	return nil
+}
+
+// Shutdown refuses everything from now on and leaves Go's memory limit as Start found it.
+func (g *governor) Shutdown(context.Context) error {
+	g.pool.Close()
+	if g.cancel != nil {
+		g.cancel()
+		<-g.done
+	}
+	g.refusals.flush(g.logger)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.soft.restore()
+	g.telemetry.Shutdown()
+	return nil
+}

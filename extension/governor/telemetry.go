@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package governor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/extension/governor/internal/metadata"
+	"github.com/otel-governor/otel-governor/internal/pool"
+	"github.com/otel-governor/otel-governor/internal/pressure"
+)
+
+// telemetry turns what was decided into the metrics of metadata.yaml.
+type telemetry struct {
+	*metadata.TelemetryBuilder
+	outcomes sync.Map // outcome → []metric.RecordOption: a closed set, built once each
+}
+
+// outcome is one series of governor.batch.duration. An empty reason is a batch that was not refused.
+type outcome struct {
+	signal string
+	reason admission.Reason
+}
+
+func newTelemetry(set component.TelemetrySettings) (*telemetry, error) {
+	builder, err := metadata.NewTelemetryBuilder(set)
+	return &telemetry{TelemetryBuilder: builder}, err
+}
+
+// options returns the attributes of o.
+func (t *telemetry) options(o outcome) []metric.RecordOption {
+	if opts, ok := t.outcomes.Load(o); ok {
+		return opts.([]metric.RecordOption)
+	}
+	attrs := []attribute.KeyValue{
+		attribute.String("otelcol.signal", o.signal),
+		attribute.String("governor.phase", "batch"),
+	}
+	if o.reason != "" {
+		attrs = append(attrs, attribute.String("error.type", string(o.reason)))
+	}
+	opts, _ := t.outcomes.LoadOrStore(o, []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))})
+	return opts.([]metric.RecordOption)
+}
+
+// decided records the one point that every batch is.
+func (t *telemetry) decided(ctx context.Context, o outcome, took time.Duration) {
+	t.GovernorBatchDuration.Record(ctx, took.Seconds(), t.options(o)...)
+}
+
+// worked records a batch that was admitted.
+func (t *telemetry) worked(ctx context.Context, signal string, memory int64, waited, worked time.Duration) {
+	opts := t.signal(signal)
+	t.GovernorBatchMemory.Record(ctx, memory, opts...)
+	t.GovernorBatchWaitDuration.Record(ctx, waited.Seconds(), opts...)
+	t.GovernorBatchProcessingDuration.Record(ctx, worked.Seconds(), opts...)
+}
+
+// signal returns the attributes of what is told by signal alone.
+func (t *telemetry) signal(signal string) []metric.RecordOption {
+	if opts, ok := t.outcomes.Load(signal); ok {
+		return opts.([]metric.RecordOption)
+	}
+	set := attribute.NewSet(attribute.String("otelcol.signal", signal))
+	opts, _ := t.outcomes.LoadOrStore(signal, []metric.RecordOption{metric.WithAttributeSet(set)})
+	return opts.([]metric.RecordOption)
+}
+
+// observed counts a batch that was admitted although it broke a limit.
+func (t *telemetry) observed(ctx context.Context, reason admission.Reason) {
+	t.GovernorObservedRefusals.Add(ctx, 1, metric.WithAttributes(attribute.String("error.type", string(reason))))
+}
+
+// unreadable counts a reading that failed.
+func (t *telemetry) unreadable(ctx context.Context, probe string) {
+	t.GovernorProbeErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("governor.probe", probe)))
+}
+
+// observe registers the gauges over g. None of them takes more than a look at the pool.
+func (t *telemetry) observe(g *governor) error {
+	stat := func(value func(pool.Stats) int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value(g.pool.Stats()))
+			return nil
+		}
+	}
+	size := func() sizing {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.mu.sizing
+	}
+	return errors.Join(
+		t.RegisterGovernorMemoryUsageCallback(stat(func(s pool.Stats) int64 { return s.Held })),
+		t.RegisterGovernorMemoryLimitCallback(stat(func(s pool.Stats) int64 { return s.Capacity })),
+		t.RegisterGovernorConcurrencyUsageCallback(stat(func(s pool.Stats) int64 { return s.Used })),
+		t.RegisterGovernorConcurrencyLimitCallback(stat(func(s pool.Stats) int64 { return s.Slots })),
+		t.RegisterGovernorQueueUsageCallback(stat(func(s pool.Stats) int64 { return s.Queued })),
+		t.RegisterGovernorQueueLimitCallback(stat(func(s pool.Stats) int64 { return s.MaxQueued })),
+		t.RegisterGovernorMemoryDesiredLimitCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(size().pool)
+			return nil
+		}),
+		t.RegisterGovernorMemoryBudgetCallback(func(_ context.Context, o metric.Int64Observer) error {
+			if budget := size().budget; budget != pressure.Unbounded {
+				o.Observe(budget)
+			}
+			return nil
+		}),
+	)
+}

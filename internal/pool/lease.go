@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import "context"
+
+// Lease is what one batch holds. It is made by [Pool.Acquire] or [Lease.Settle] in memory that the
+// caller provides, so that a caller which keeps more about a batch needs one allocation for all of it.
+// A lease is a handle, not a number: nobody can give back more than it was granted, or give it back
+// twice. All methods are safe for concurrent use.
+type Lease struct {
+	pool    *Pool
+	account *Account
+	gate    *Gate
+	root    *Lease // of the part that Settle made; nil for a lease with a slot
+
+	// Guarded by the pool's lock.
+	bytes       int64
+	slots       int64
+	through     int64 // what counts as passing gate
+	parts       int64 // bytes held by the parts of this lease
+	waiting     int64 // requests for more that wait
+	provisional bool
+	ended       bool
+}
+
+// holder is the lease with a slot that l is, or is part of.
+func (l *Lease) holder() *Lease {
+	if l.root != nil {
+		return l.root
+	}
+	return l
+}
+
+// Grow adds n bytes to the lease. What does not fit waits before everybody who holds nothing, at most as
+// long as anything waits in line, and is refused at once when every other holder waits for more too.
+// A negative n gives bytes back, never waits and is always granted.
+func (l *Lease) Grow(ctx context.Context, n int64) Result {
+	p := l.pool
+	p.mu.Lock()
+	if n <= 0 && !l.ended {
+		p.addLocked(l, max(n, -l.bytes))
+		p.serveLocked()
+		p.mu.Unlock()
+		return Result{}
+	}
+	return l.growLocked(ctx, nil, n, 0)
+}
+
+// Settle makes part, which must be new, the share that another user has in the batch of l: its place at
+// the user's gate, and the bytes by which r exceeds what the batch holds already.
+//
+// If l is provisional, r's bytes replace its own: they are in memory by now, so they are charged at once,
+// as debt if need be. In any other case what does not fit waits and may be refused like growth.
+func (l *Lease) Settle(ctx context.Context, part *Lease, r Request) Result {
+	l = l.holder()
+	p := l.pool
+	part.pool, part.account, part.root = p, l.account, l
+	p.mu.Lock()
+	if l.provisional && !l.ended && (r.Debt || r.Bytes <= max(p.mu.capacity, l.bytes)) {
+		l.provisional = false
+		p.addLocked(l, r.Bytes-l.bytes)
+		p.serveLocked()
+	}
+	more := max(0, r.Bytes-l.bytes-l.parts)
+	if r.Debt && !l.ended {
+		p.grantLocked(part, r.Gate, 0, more, r.Bytes)
+		p.mu.Unlock()
+		return Result{}
+	}
+	return part.growLocked(ctx, r.Gate, more, r.Bytes)
+}
+
+// growLocked grants l n more bytes and its place at the gate. It is called with the lock held and returns
+// without it.
+func (l *Lease) growLocked(ctx context.Context, g *Gate, n, through int64) Result {
+	p := l.pool
+	w := waiter{lease: l, gate: g, bytes: n, through: through}
+	var res Result
+	switch needed := w.needed(); {
+	case l.ended || l.holder().ended:
+		res = Result{Outcome: Released}
+	case ctx.Err() != nil:
+		res = Result{Outcome: Ended}
+	case p.mu.state == closed:
+		res = Result{Outcome: Closed}
+	case n > 0 && needed > p.mu.capacity:
+		res = Result{Outcome: TooLarge, Observed: needed, Limit: p.mu.capacity}
+	case !g.full() && (n == 0 || p.freeLocked(g, 0, n) && p.mu.growth.first() == nil):
+		p.grantLocked(l, g, 0, n, through)
+	case p.mu.state == draining:
+		res = Result{Outcome: Closed}
+	default:
+		waiting := w
+		return p.waitLocked(ctx, &waiting, p.patience(ctx))
+	}
+	p.mu.Unlock()
+	return res
+}
+
+// Owe adds n bytes to the lease as debt, whatever the pool holds. A lease that has ended owes nothing.
+func (l *Lease) Owe(n int64) {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	if !l.ended {
+		l.pool.addLocked(l, n)
+	}
+}
+
+// Release gives everything back and serves those who wait; requests of this lease for more are answered
+// with Released. Only the first call does anything; it returns true.
+func (l *Lease) Release() bool {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	first := !l.ended
+	l.pool.releaseLocked(l)
+	return first
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otel-governor/otel-governor/internal/pool"
+)
+
+// play runs a story in virtual time. Each line is a step, a bar, and the answers that came in that step;
+// whoever is not named there waits. The steps, with n in bytes and [..] optional:
+//
+//	A acquire n [gate] [account=x] [provisional] [debt] [left=50ms]    makes lease A
+//	A grow n [left=50ms]                             is answered as A+
+//	b settle A n [gate] [debt] [left=50ms]           makes part b
+//	A release                                        ends it
+//	A leave                                          ends the context that A was made with, A+ leave that of its growth
+//	pass 200ms | resize n | drain | close
+//	= held n used n queued n growing n               states the ledger, and does nothing
+//
+// The gate, where named, is one for all and lets a single lease pass. The story ends with everything
+// released, everybody answered, and a ledger of zeros.
+func play(t *testing.T, settings pool.Settings, story string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, settings)
+		for line := range strings.Lines(story) {
+			if line = strings.TrimSpace(line); line != "" {
+				s.step(line)
+			}
+		}
+		s.end()
+	})
+}
+
+// small is a pool for stories: big enough for two, with a line that stories do not fill by accident.
+func small() pool.Settings {
+	return pool.Settings{Capacity: 100, Slots: 4, MaxQueued: 8, MaxQueuedBytes: 1000, QueueTimeout: 200 * time.Millisecond}
+}
+
+type stage struct {
+	t        *testing.T
+	pool     *pool.Pool
+	gate     *pool.Gate
+	accounts map[string]*pool.Account
+	leases   map[string]*pool.Lease
+	leave    map[string]context.CancelFunc
+	waiting  map[string]bool
+	answers  chan string
+}
+
+func newStage(t *testing.T, settings pool.Settings) *stage {
+	return &stage{
+		t:        t,
+		pool:     pool.New(settings),
+		gate:     pool.NewGate(1),
+		accounts: map[string]*pool.Account{},
+		leases:   map[string]*pool.Lease{},
+		leave:    map[string]context.CancelFunc{},
+		waiting:  map[string]bool{},
+		answers:  make(chan string, 100),
+	}
+}
+
+// step does what line says and compares the answers.
+func (s *stage) step(line string) {
+	s.t.Helper()
+	if state, ok := strings.CutPrefix(line, "= "); ok {
+		require.Equal(s.t, state, s.state(), line)
+		return
+	}
+	do, want, _ := strings.Cut(line, "|")
+	s.do(strings.Fields(do))
+	require.Equal(s.t, strings.TrimSpace(want), strings.Join(s.answered(), ", "), line)
+}
+
+func (s *stage) do(words []string) {
+	s.t.Helper()
+	if verb := words[0]; len(words) == 1 {
+		map[string]func(){"drain": s.pool.Drain, "close": s.pool.Close}[verb]()
+		return
+	}
+	switch name, verb, rest := words[0], words[1], words[2:]; {
+	case name == "pass":
+		d, err := time.ParseDuration(verb)
+		require.NoError(s.t, err)
+		time.Sleep(d)
+	case name == "resize":
+		s.pool.Resize(s.bytes(verb))
+	case verb == "acquire":
+		ctx, r := s.request(name, rest)
+		l := s.lease(name)
+		s.call(name, func() pool.Result { return s.pool.Acquire(ctx, l, r) })
+	case verb == "grow":
+		ctx, r := s.request(name+"+", rest)
+		l := s.leases[name]
+		s.call(name+"+", func() pool.Result { return l.Grow(ctx, r.Bytes) })
+	case verb == "settle":
+		ctx, r := s.request(name, rest[1:])
+		l, part := s.leases[rest[0]], s.lease(name)
+		s.call(name, func() pool.Result { return l.Settle(ctx, part, r) })
+	case verb == "release":
+		s.leases[name].Release()
+	case verb == "leave":
+		s.leave[name]()
+	default:
+		s.t.Fatalf("no such step: %v", words)
+	}
+}
+
+func (s *stage) lease(name string) *pool.Lease {
+	require.NotContains(s.t, s.leases, name)
+	s.leases[name] = new(pool.Lease)
+	return s.leases[name]
+}
+
+func (s *stage) bytes(word string) int64 {
+	n, err := strconv.ParseInt(word, 10, 64)
+	require.NoError(s.t, err)
+	return n
+}
+
+// request reads the words that follow a verb.
+func (s *stage) request(name string, words []string) (context.Context, pool.Request) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	r := pool.Request{Bytes: s.bytes(words[0]), Account: s.account("")}
+	for _, word := range words[1:] {
+		switch key, value, _ := strings.Cut(word, "="); key {
+		case "gate":
+			r.Gate = s.gate
+		case "account":
+			r.Account = s.account(value)
+		case "provisional":
+			r.Provisional = true
+		case "debt":
+			r.Debt = true
+		case "left":
+			d, err := time.ParseDuration(value)
+			require.NoError(s.t, err)
+			ctx, cancel = context.WithTimeout(s.t.Context(), d)
+		default:
+			s.t.Fatalf("no such word: %s", word)
+		}
+	}
+	s.leave[name] = cancel
+	return ctx, r
+}
+
+func (s *stage) account(name string) *pool.Account {
+	if s.accounts[name] == nil {
+		s.accounts[name] = new(pool.Account)
+	}
+	return s.accounts[name]
+}
+
+// call makes one request, which may wait.
+func (s *stage) call(name string, f func() pool.Result) {
+	require.False(s.t, s.waiting[name], "%s waits already", name)
+	s.waiting[name] = true
+	go func() { s.answers <- name + " " + describe(f()) }()
+}
+
+// answered returns what was answered since it was last called.
+func (s *stage) answered() (answers []string) {
+	synctest.Wait()
+	for range len(s.answers) {
+		a := <-s.answers
+		name, _, _ := strings.Cut(a, " ")
+		delete(s.waiting, name)
+		answers = append(answers, a)
+	}
+	slices.Sort(answers)
+	return answers
+}
+
+func (s *stage) state() string {
+	st := s.pool.Stats()
+	return fmt.Sprintf("held %d used %d queued %d growing %d", st.Held, st.Used, st.Queued, st.Growing)
+}
+
+// end lets everybody go, those included that are granted something by it.
+func (s *stage) end() {
+	for _, leave := range s.leave {
+		leave()
+	}
+	s.answered()
+	require.Empty(s.t, s.waiting)
+	for _, l := range s.leases {
+		l.Release()
+	}
+	require.Equal(s.t, "held 0 used 0 queued 0 growing 0", s.state())
+	for name, a := range s.accounts {
+		held, used := s.pool.AccountStats(a)
+		require.Zero(s.t, [...]int64{held, used}, "account %q", name)
+	}
+	bytes, used, _ := s.pool.GateStats(s.gate)
+	require.Zero(s.t, [...]int64{bytes, used}, "gate")
+}
+
+var outcomes = map[pool.Outcome]string{
+	pool.Granted: "granted", pool.TooLarge: "TooLarge", pool.LineFull: "LineFull", pool.NoSlot: "NoSlot",
+	pool.NoBytes: "NoBytes", pool.Ended: "Ended", pool.Released: "Released", pool.Closed: "Closed",
+}
+
+// describe writes an answer as "NoBytes 60/100 after 200ms".
+func describe(r pool.Result) string {
+	words := outcomes[r.Outcome]
+	if r.Observed != 0 || r.Limit != 0 {
+		words += fmt.Sprintf(" %d/%d", r.Observed, r.Limit)
+	}
+	if r.Waited != 0 {
+		words += fmt.Sprintf(" after %v", r.Waited)
+	}
+	return words
+}
