@@ -47,7 +47,7 @@ func TestGarbageIsAnErrorThatNamesTheFile(t *testing.T) {
 	mounts := tree{
 		"garbage\n":                         `want a mount, found "garbage"`,
 		"1 2 0:28 - cgroup2 x rw,memory\n":  `want a cgroup mount, found "1 2 0:28 - cgroup2 x rw,memory"`,
-		"1 2 0:28 / /cg - cgroup2 x rw\n":    `want a cgroup mount, found "1 2 0:28 / /cg - cgroup2 x rw"`,
+		"1 2 0:28 / /cg - cgroup2 x rw\n":   `want a cgroup mount, found "1 2 0:28 / /cg - cgroup2 x rw"`,
 		"1 2 0:28 / cg rw - cgroup2 x rw\n": `want a cgroup mount, found "1 2 0:28 / cg rw - cgroup2 x rw"`,
 		"1 2 0:2 p /c rw - cgroup x memory": `want a cgroup mount, found "1 2 0:2 p /c rw - cgroup x memory"`,
 	}

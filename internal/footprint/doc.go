@@ -19,9 +19,8 @@
 // decoding packs, then lie scattered: some per cent more for common batches, up
 // to 80 % for long lists of booleans.
 //
-// What the public API hides is not counted: the entity references of a
-// resource, and values that stay an index into a profile's string table. Strings
-// that a profile's resource and scope attributes share with its dictionary are
+// What the public API hides is not counted: values that stay an index into a
+// profile's string table. Strings that a profile's resource and scope attributes share with its dictionary are
 // counted each time. What outlives a batch (pools, the request's bytes) is
 // nobody's here.
 //

@@ -24,7 +24,8 @@ func sample(s pprofile.Sample) int64 {
 }
 
 func dictionary(d pprofile.ProfilesDictionary) int64 {
-	heap := pointed(d.FunctionTable().Len(), sizeFunction) +
+	return stringList(d.StringTable()) +
+		pointed(d.FunctionTable().Len(), sizeFunction) +
 		pointed(d.LinkTable().Len(), sizeLink) +
 		each(d.MappingTable(), sizeMapping, func(m pprofile.Mapping) int64 {
 			return int32s.grown(m.AttributeIndices().Len())
@@ -38,11 +39,4 @@ func dictionary(d pprofile.ProfilesDictionary) int64 {
 		each(d.AttributeTable(), sizeAttributeUnit, func(a pprofile.KeyValueAndUnit) int64 {
 			return value(a.Value())
 		})
-
-	strings := d.StringTable()
-	heap += texts.grown(strings.Len())
-	for i := range strings.Len() {
-		heap += text(strings.At(i))
-	}
-	return heap
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 )
 
 func traceShapes() []shape {
@@ -53,6 +54,21 @@ func traceShapes() []shape {
 					fill(ss.Scope().Attributes(), 2)
 					ss.Spans().AppendEmpty().SetName("poll")
 				}
+			}
+		}),
+		traces("10000 empty entity references", func(td ptrace.Traces) {
+			refs := entity.ResourceEntityRefs(td.ResourceSpans().AppendEmpty().Resource())
+			for range 10_000 {
+				refs.AppendEmpty()
+			}
+		}),
+		traces("resources with entities", func(td ptrace.Traces) {
+			for range 100 {
+				e := entity.ResourceEntityRefs(td.ResourceSpans().AppendEmpty().Resource()).AppendEmpty()
+				e.SetType("k8s.pod")
+				e.SetSchemaUrl("https://opentelemetry.io/schemas/1.27.0")
+				e.IdKeys().Append("k8s.pod.uid")
+				e.DescriptionKeys().Append("k8s.pod.name", "k8s.namespace.name", "k8s.node.name")
 			}
 		}),
 		traces("one span, 1 MB attribute", func(td ptrace.Traces) {

@@ -13,6 +13,7 @@ const (
 	sizeResource         = 120 // of traces, metrics and logs
 	sizeProfilesResource = 96
 	sizeScope            = 104
+	sizeEntityRef        = 80
 
 	// A value is two words that point to an object of the value's type.
 	sizeKeyValue    = 40

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 )
 
 // hidden is the type of the struct behind one of pdata's wrappers, which cannot
@@ -53,6 +54,7 @@ func TestSizesAreThoseOfPdata(t *testing.T) {
 		{"sizeScope", sizeScope, hidden[plog.ScopeLogs]()},
 		{"sizeScope", sizeScope, hidden[pmetric.ScopeMetrics]()},
 		{"sizeScope", sizeScope, hidden[pprofile.ScopeProfiles]()},
+		{"sizeEntityRef", sizeEntityRef, hidden[entity.EntityRef]()},
 		{"sizeKeyValue", sizeKeyValue, hidden[pcommon.Map]().Elem()},
 		{"sizeAnyValue", sizeAnyValue, hidden[pcommon.Slice]().Elem()},
 		{"sizeStringValue", sizeStringValue, choice(pcommon.NewValueStr("x"), "Value")},

@@ -2,7 +2,10 @@
 
 package footprint
 
-import "go.opentelemetry.io/collector/pdata/pcommon"
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
+)
 
 // list is any of pdata's slices.
 type list[T any] interface {
@@ -47,7 +50,21 @@ func tree[RL list[R], SL list[S], R ofResource, S ofScope](resources RL, size in
 	})
 }
 
-func resource(r pcommon.Resource) int64 { return attributes(r.Attributes()) }
+func resource(r pcommon.Resource) int64 {
+	return attributes(r.Attributes()) +
+		each(entity.ResourceEntityRefs(r), sizeEntityRef, func(e entity.EntityRef) int64 {
+			return text(e.SchemaUrl()) + text(e.Type()) + stringList(e.IdKeys()) + stringList(e.DescriptionKeys())
+		})
+}
+
+func stringList(s pcommon.StringSlice) int64 {
+	n := s.Len()
+	heap := texts.grown(n)
+	for i := range n {
+		heap += text(s.At(i))
+	}
+	return heap
+}
 
 func scope(s pcommon.InstrumentationScope) int64 {
 	return text(s.Name()) + text(s.Version()) + attributes(s.Attributes())
