@@ -55,7 +55,7 @@ func (c *Config) resolve(m machine, asynchronous bool, r pressure.Runtime) sizin
 	case c.Memory.PoolSize != nil:
 		s.pool, s.origin = *c.Memory.PoolSize, sourceExplicit
 		return s
-	case m.limit == 0:
+	case m.source == sourceFallback:
 		s.pool = fallbackPoolSize
 		return s
 	case c.Memory.PoolFraction != nil:

@@ -52,7 +52,7 @@ func (p *Pool) releaseLocked(l *Lease) {
 	for w := p.mu.growth.head; l.holder().waiting > 0 && w != nil; {
 		next := w.next
 		if w.lease == l || w.lease.root == l {
-			p.answerLocked(w, Released)
+			p.answerLocked(w, Result{Outcome: Released})
 		}
 		w = next
 	}
@@ -85,7 +85,7 @@ func (p *Pool) serveLocked() {
 		case p.serveNextLocked(&p.mu.growth):
 		case p.mu.growth.first() == nil && p.serveNextLocked(&p.mu.line):
 		case p.mu.growth.tail != nil && p.mu.growing >= p.mu.used:
-			p.answerLocked(p.mu.growth.tail, NoBytes)
+			p.answerLocked(p.mu.growth.tail, p.shortLocked(p.mu.growth.tail))
 		default:
 			return
 		}
@@ -99,7 +99,7 @@ func (p *Pool) serveNextLocked(q *line) bool {
 		return false
 	}
 	p.chargeLocked(w.lease, w.gate, w.slots, w.bytes, w.through)
-	p.answerLocked(w, Granted)
+	p.answerLocked(w, Result{})
 	return true
 }
 
@@ -132,8 +132,8 @@ func (p *Pool) lineLocked(w *waiter) *line {
 }
 
 // answerLocked takes w out of its line and tells it what became of it.
-func (p *Pool) answerLocked(w *waiter, o Outcome) {
+func (p *Pool) answerLocked(w *waiter, r Result) {
 	p.leaveLocked(w)
-	w.done, w.outcome = true, o
+	w.done, w.result = true, r
 	close(w.answered)
 }

@@ -2,7 +2,10 @@
 
 package pool
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // waiter is one request that is not answered yet. The pool's lock guards it.
 type waiter struct {
@@ -12,10 +15,20 @@ type waiter struct {
 	bytes   int64
 	through int64 // of the batch at the gate
 
+	since   time.Time // zero if it does not wait
+	allowed time.Duration
+
 	next, prev *waiter
 	done       bool
-	outcome    Outcome
+	result     Result        // but for Waited
 	answered   chan struct{} // closed with done
+}
+
+func (w *waiter) waited() time.Duration {
+	if w.since.IsZero() {
+		return 0
+	}
+	return time.Since(w.since)
 }
 
 // needed is what the whole batch would hold once w is granted; a sum too large to write is more than any

@@ -211,4 +211,12 @@ func TestAbsurdSizesDoNotWrapAround(t *testing.T) {
 	require.Equal(t, pool.Granted, a.Grow(t.Context(), math.MinInt64).Outcome)
 	require.Zero(t, p.Stats().Held)
 	a.Release()
+
+	// All bytes there are, as debt, leave no room below zero.
+	var debt, c pool.Lease
+	r := pool.Request{Account: &account, Bytes: math.MaxInt64, Debt: true}
+	require.Equal(t, pool.Granted, p.Acquire(t.Context(), &debt, r).Outcome)
+	p.Drain()
+	require.Equal(t, pool.Closed, ask(&c, 1).Outcome)
+	debt.Release()
 }

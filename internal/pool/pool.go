@@ -148,7 +148,7 @@ func (p *Pool) queueLocked(ctx context.Context, w *waiter) Result {
 	}
 	allowed := p.patience(ctx)
 	if p.maxQueued == 0 || allowed <= 0 {
-		res := p.shortLocked(w, 0, 0)
+		res := p.shortLocked(w)
 		p.mu.Unlock()
 		return res
 	}
@@ -166,47 +166,56 @@ func (p *Pool) patience(ctx context.Context) time.Duration {
 // waitLocked puts w at the end of its line and waits for the answer. It is called with the lock held and
 // returns without it.
 func (p *Pool) waitLocked(ctx context.Context, w *waiter, allowed time.Duration) Result {
-	w.answered = make(chan struct{})
+	w.since, w.allowed, w.answered = time.Now(), allowed, make(chan struct{})
 	p.enterLocked(w)
 	p.serveLocked()
 	p.mu.Unlock()
 
-	start := time.Now()
-	timer := time.NewTimer(allowed)
+	// A timer with a function costs half of one with a channel, which select has to enlist and withdraw.
+	timer := time.AfterFunc(allowed, func() { p.giveUp(ctx, w) })
 	defer timer.Stop()
 	select {
 	case <-w.answered:
-	case <-timer.C:
 	case <-ctx.Done():
+		p.giveUp(ctx, w)
 	}
-	waited := time.Since(start)
-
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case !w.done: // it gave up before anybody answered
-		p.leaveLocked(w)
-		defer p.serveLocked() // it may have held back those behind it
-		if ctx.Err() != nil {
-			return Result{Outcome: Ended, Waited: waited}
-		}
-		return p.shortLocked(w, waited, allowed)
-	case w.outcome == Granted && ctx.Err() != nil: // granted and gone: hand back exactly that
-		p.returnLocked(w)
-		return Result{Outcome: Ended, Waited: waited}
-	case w.outcome == NoBytes:
-		return p.shortLocked(w, waited, allowed)
-	default:
-		return Result{Outcome: w.outcome, Waited: waited}
+	res := w.result // nobody writes it any more: no lock needed
+	if res.Outcome == Granted && ctx.Err() != nil {
+		p.giveBack(w)
+		res = Result{Outcome: Ended}
 	}
+	res.Waited = w.waited()
+	return res
 }
 
-// shortLocked says what w could not be given.
-func (p *Pool) shortLocked(w *waiter, waited, allowed time.Duration) Result {
-	if w.gate.full() || w.slots > 0 && p.mu.used+w.slots > p.slots {
-		return Result{Outcome: NoSlot, Waited: waited, Observed: waited.Milliseconds(), Limit: allowed.Milliseconds()}
+// giveUp answers w on behalf of whoever waits, unless it was answered meanwhile.
+func (p *Pool) giveUp(ctx context.Context, w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.done {
+		return
 	}
-	return Result{Outcome: NoBytes, Waited: waited, Observed: w.needed(), Limit: p.mu.capacity}
+	res := p.shortLocked(w)
+	if ctx.Err() != nil {
+		res = Result{Outcome: Ended}
+	}
+	p.answerLocked(w, res)
+	p.serveLocked() // it may have held back those behind it
+}
+
+// giveBack returns exactly what w was granted too late.
+func (p *Pool) giveBack(w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.returnLocked(w)
+}
+
+// shortLocked says what w cannot be given now.
+func (p *Pool) shortLocked(w *waiter) Result {
+	if w.gate.full() || w.slots > 0 && p.mu.used+w.slots > p.slots {
+		return Result{Outcome: NoSlot, Observed: w.waited().Milliseconds(), Limit: w.allowed.Milliseconds()}
+	}
+	return Result{Outcome: NoBytes, Observed: w.needed(), Limit: p.mu.capacity}
 }
 
 // Resize sets the capacity. Shrinking takes nothing back.
@@ -229,7 +238,7 @@ func (p *Pool) end(s state) {
 	p.mu.state = max(p.mu.state, s)
 	for _, q := range [...]*line{&p.mu.growth, &p.mu.line} {
 		for q.head != nil {
-			p.answerLocked(q.head, Closed)
+			p.answerLocked(q.head, Result{Outcome: Closed})
 		}
 	}
 }
@@ -240,7 +249,7 @@ type Stats struct {
 	Used, Slots       int64 // leases
 	Queued, MaxQueued int64 // waiters in line
 	QueuedBytes       int64 // what they wait with
-	Growing           int64 // holders that wait for more
+	Growing           int64 // requests of holders that wait for more
 }
 
 // Stats returns what the pool holds now.

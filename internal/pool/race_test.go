@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -22,10 +23,10 @@ func (c *tally) add(r pool.Result) pool.Outcome {
 	return r.Outcome
 }
 
-// crowded is a pool in which nearly everybody has to wait, and nobody times out.
+// crowded is a pool in which nearly everybody has to wait, and nobody times out unless something is lost.
 func crowded(workers int64) pool.Settings {
 	return pool.Settings{
-		Capacity: 100, Slots: 3, MaxQueued: workers, MaxQueuedBytes: 100 * workers, QueueTimeout: time.Hour,
+		Capacity: 100, Slots: 3, MaxQueued: workers, MaxQueuedBytes: 100 * workers, QueueTimeout: 10 * time.Second,
 	}
 }
 
@@ -79,16 +80,19 @@ func TestCancelAgainstGrant(t *testing.T) {
 				ctx, cancel := context.WithCancel(context.Background())
 				cancels <- cancel
 				var l pool.Lease
-				granted := answers.add(p.Acquire(ctx, &l, r)) == pool.Granted
+				outcome := answers.add(p.Acquire(ctx, &l, r))
 				// One for one: there is always somebody's to take.
 				cancelOther := <-cancels
 				if i%2 == 0 {
 					cancelOther()
 				}
-				if granted {
+				if outcome == pool.Granted {
 					l.Release()
 				}
 				cancelOther()
+				if outcome != pool.Granted && outcome != pool.Ended {
+					return // something is lost, and each further wait would last for its whole timeout
+				}
 			}
 		})
 	}
@@ -131,7 +135,7 @@ func TestEverythingAtOnce(t *testing.T) {
 					answers.add(l.Settle(ctx, &part, pool.Request{Bytes: int64(i % 60), Gate: gate}))
 					part.Release()
 				})
-				batch.Go(func() { answers.add(l.Grow(context.Background(), -5)) })
+				batch.Go(func() { answers.add(l.Grow(context.Background(), -5-int64(i%2*100))) })
 				switch (i + w) % 3 {
 				case 0:
 					cancel()
@@ -139,6 +143,9 @@ func TestEverythingAtOnce(t *testing.T) {
 					l.Release()
 				case 2:
 					p.Resize(int64(80 + i%2*20))
+				}
+				if held := p.Stats().Held; held < 0 {
+					t.Errorf("%d bytes held", held)
 				}
 				batch.Wait()
 				l.Release()
@@ -154,4 +161,64 @@ func TestEverythingAtOnce(t *testing.T) {
 		require.Equal(t, happened, answers[o].Load() > 0, "outcome %d", o)
 	}
 	requireIdle(t, p, &account, gate)
+}
+
+// goner is a context that ends without anybody being woken by it: whoever waits under it is granted first
+// and sees then that it is too late.
+type goner struct {
+	context.Context
+	gone atomic.Bool
+}
+
+func (g *goner) Err() error {
+	if g.gone.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestWhatIsGrantedTooLateGoesToTheNext(t *testing.T) {
+	for name, wait := range map[string]func(ctx context.Context, p *pool.Pool, holder *pool.Lease, r pool.Request) pool.Result{
+		"lease": func(ctx context.Context, p *pool.Pool, _ *pool.Lease, r pool.Request) pool.Result {
+			return p.Acquire(ctx, new(pool.Lease), r)
+		},
+		"part": func(ctx context.Context, _ *pool.Pool, holder *pool.Lease, r pool.Request) pool.Result {
+			r.Bytes += 50
+			return holder.Settle(ctx, new(pool.Lease), r)
+		},
+		"growth": func(ctx context.Context, _ *pool.Pool, holder *pool.Lease, r pool.Request) pool.Result {
+			return holder.Grow(ctx, r.Bytes)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var (
+					p       = pool.New(small())
+					account pool.Account
+					gate    = pool.NewGate(1)
+					late    = &goner{Context: t.Context()}
+					answers = make(chan pool.Outcome, 2)
+
+					a, b, next pool.Lease
+				)
+				half := pool.Request{Account: &account, Bytes: 50}
+				require.Equal(t, pool.Granted, p.Acquire(t.Context(), &a, half).Outcome)
+				require.Equal(t, pool.Granted, p.Acquire(t.Context(), &b, half).Outcome)
+				go func() {
+					answers <- wait(late, p, &a, pool.Request{Account: &account, Gate: gate, Bytes: 10}).Outcome
+				}()
+				synctest.Wait()
+				go func() { answers <- p.Acquire(t.Context(), &next, half).Outcome }()
+				synctest.Wait()
+
+				late.gone.Store(true)
+				b.Release()
+				require.Equal(t, pool.Ended, <-answers)
+				require.Equal(t, pool.Granted, <-answers)
+				a.Release()
+				next.Release()
+				requireIdle(t, p, &account, gate)
+			})
+		})
+	}
 }

@@ -36,8 +36,10 @@ func Decode(conf *confmap.Conf, into any) error {
 	target := reflect.ValueOf(into).Elem()
 	var errs []error
 	for _, fault := range misfits(conf.ToStringMap(), target.Type(), "") {
-		errs = append(errs, fault.err)
 		conf.Delete(fault.key)
+		if fault.err != nil {
+			errs = append(errs, fault.err)
+		}
 	}
 	written := reflect.New(mirror(target.Type()))
 	if err := conf.Unmarshal(written.Interface(), confmap.WithIgnoreUnused()); err != nil {
@@ -46,7 +48,7 @@ func Decode(conf *confmap.Conf, into any) error {
 	return errors.Join(append(errs, assign(target, written.Elem(), "")...)...)
 }
 
-// misfit is a key that cannot be decoded at all.
+// misfit is a key that is not to be decoded: with an error, or because it is empty where keys are wanted.
 type misfit struct {
 	key string
 	err error
@@ -72,7 +74,9 @@ func misfits(found map[string]any, t reflect.Type, prefix string) []misfit {
 			report("is not a key here, allowed are %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 		case isSection(ft) && isMap:
 			faults = append(faults, misfits(sub, ft, path+confmap.KeyDelimiter)...)
-		case isSection(ft) && value != nil && value != "":
+		case isSection(ft) && isEmpty(value):
+			faults = append(faults, misfit{path, nil})
+		case isSection(ft):
 			report("must hold keys (%s), got %v", strings.Join(keysOf(ft), ", "), value)
 		case !isSection(ft) && isMap:
 			report("must be a single value, got keys (%s)", strings.Join(slices.Sorted(maps.Keys(sub)), ", "))
@@ -191,6 +195,12 @@ func shown(s string) string {
 		return strconv.Quote(s[:min(len(s), most)])
 	}
 	return s
+}
+
+// isEmpty reports whether value is what an unset key looks like.
+func isEmpty(value any) bool {
+	s, is := value.(string)
+	return value == nil || is && strings.TrimSpace(s) == ""
 }
 
 func fieldsOf(t reflect.Type) func(yield func(reflect.StructField) bool) {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// metrics is one scrape.
+type metrics map[string]*dto.MetricFamily
+
+// scrape reads a collector's telemetry as Prometheus does.
+func (c *collector) scrape() metrics {
+	c.t.Helper()
+	resp, err := http.Get("http://" + c.metricsServer + "/metrics")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return families
+}
+
+// sum adds the series of a metric that have all the labels, each as name=value. A histogram counts its
+// points. There is no such series: 0.
+func (m metrics) sum(name string, labels ...string) int64 {
+	var sum float64
+	for _, s := range m[name].GetMetric() {
+		if !hasLabels(s, labels) {
+			continue
+		}
+		switch {
+		case s.Gauge != nil:
+			sum += s.Gauge.GetValue()
+		case s.Counter != nil:
+			sum += s.Counter.GetValue()
+		case s.Histogram != nil:
+			sum += float64(s.Histogram.GetSampleCount())
+		}
+	}
+	return int64(sum)
+}
+
+func hasLabels(s *dto.Metric, want []string) bool {
+	for _, w := range want {
+		if !slices.ContainsFunc(s.Label, func(l *dto.LabelPair) bool { return l.GetName()+"="+l.GetValue() == w }) {
+			return false
+		}
+	}
+	return true
+}
+
+// own returns the names of the governor's and the limiter's metrics.
+func (m metrics) own() []string {
+	var names []string
+	for name := range m {
+		if strings.HasPrefix(name, "otelcol_governor_") || strings.HasPrefix(name, "otelcol_limiter_") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// refusals returns how many batches were refused for a reason.
+func (c *collector) refusals(reason string) int64 {
+	c.t.Helper()
+	return c.scrape().sum("otelcol_governor_batch_duration_seconds", "error_type="+reason)
+}
+
+// wantIdle waits until nobody holds anything.
+func (c *collector) wantIdle() {
+	c.t.Helper()
+	eventually(c.t, "memory, places and line are empty", func() bool {
+		m := c.scrape()
+		return m.sum("otelcol_governor_memory_usage_bytes")+m.sum("otelcol_governor_concurrency_usage")+
+			m.sum("otelcol_governor_queue_usage") == 0
+	})
+}
