@@ -20,10 +20,13 @@ type host map[component.ID]component.Component
 
 func (h host) GetExtensions() map[component.ID]component.Component { return h }
 
-// newTestHost returns a host with a governor for the generated lifecycle tests, which stop before it can
-// matter that it was never started.
+// newTestHost returns a host with a governor that runs, for the generated lifecycle tests. They do not say
+// when they are done with it, so it runs until the process ends.
 func newTestHost() component.Host {
 	g, err := newGovernor(confmap.New())
+	if err == nil {
+		err = g.Start(context.Background(), componenttest.NewNopHost())
+	}
 	if err != nil {
 		panic(err)
 	}
