@@ -4,7 +4,6 @@ package admission
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -39,15 +38,19 @@ type Error struct {
 // Error says which limit was met, what was observed, what is allowed and what to do about it.
 func (e *Error) Error() string {
 	v := verdicts[e.Reason]
-	s := string(e.Reason) + ": " + v.message
-	if strings.Contains(v.message, "%d") {
-		s = fmt.Sprintf(s, e.Observed, e.Limit)
-	}
+	s := string(e.Reason) + ": " + strings.NewReplacer(
+		"{observed}", strconv.FormatInt(e.Observed, 10),
+		"{limit}", strconv.FormatInt(e.Limit, 10),
+		"{unit}", nouns[e.unit()],
+	).Replace(v.message)
 	if e.Cause != nil {
 		s += ": " + e.Cause.Error()
 	}
 	return s
 }
+
+// unit is that of Observed and Limit, in UCUM.
+func (e *Error) unit() string { return cmp.Or(e.Unit, verdicts[e.Reason].unit) }
 
 // Unwrap returns the class of the refusal, and its cause if it has one.
 func (e *Error) Unwrap() []error {
@@ -67,7 +70,7 @@ func (e *Error) Unwrap() []error {
 func (e *Error) GRPCStatus() *status.Status {
 	v := verdicts[e.Reason]
 	info := &errdetails.ErrorInfo{Reason: string(e.Reason), Domain: errorDomain}
-	if unit := cmp.Or(e.Unit, v.unit); unit != "" {
+	if unit := e.unit(); unit != "" {
 		info.Metadata = map[string]string{
 			"observed": strconv.FormatInt(e.Observed, 10),
 			"limit":    strconv.FormatInt(e.Limit, 10),

@@ -58,7 +58,7 @@ type verdict struct {
 	delayed bool   // carries RetryInfo
 	breach  bool   // counts against the tenant's breaker
 	unit    string // of Observed and Limit, in UCUM; empty if the error says it
-	message string // with Observed and Limit as its two arguments, where it has any
+	message string // in which {observed}, {limit} and {unit} are replaced
 }
 
 // verdicts is the table of reasons. Two of its choices deviate from the letter of OTLP, so that every
@@ -68,19 +68,19 @@ type verdict struct {
 var verdicts = map[Reason]verdict{
 	BatchMemory: {
 		class: permanence, code: codes.InvalidArgument, breach: true, unit: "By",
-		message: "the batch takes %d bytes of memory and max_batch_memory is %d: send smaller batches",
+		message: "the batch takes {observed} bytes of memory and max_batch_memory is {limit}: send smaller batches",
 	},
 	BatchItems: {
 		class: permanence, code: codes.InvalidArgument, breach: true, unit: "{item}",
-		message: "the batch has %d items and max_batch_items is %d: send smaller batches",
+		message: "the batch has {observed} items and max_batch_items is {limit}: send smaller batches",
 	},
 	MemoryLimit: {
 		class: permanence, code: codes.InvalidArgument, breach: true, unit: "By",
-		message: "the batch needs %d bytes of memory and there are %d in all, so it can never fit: send smaller batches",
+		message: "the batch needs {observed} bytes of memory and there are {limit} in all, so it can never fit: send smaller batches",
 	},
 	RateBurst: {
 		class: permanence, code: codes.InvalidArgument,
-		message: "the batch has %d units and the rate's burst is %d, so it can never pass: send smaller batches",
+		message: "the batch counts {observed} {unit} and the rate's burst is {limit}, so it can never pass: send smaller batches",
 	},
 	TenantUnknown: {
 		class: permanence, code: codes.PermissionDenied,
@@ -92,35 +92,35 @@ var verdicts = map[Reason]verdict{
 	},
 	MemoryContended: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "By",
-		message: "the batch needs %d bytes of memory and too much of the pool of %d is in use: send it again later",
+		message: "the batch needs {observed} bytes of memory and too much of the pool of {limit} is in use: send it again later",
 	},
 	QueueFull: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "{batch}",
-		message: "%d batches are waiting and %d may: send it again later",
+		message: "{observed} {unit} would wait in line and {limit} may: send it again later",
 	},
 	QueueTimeout: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "ms",
-		message: "no slot became free in %d ms and the batch may wait for %d: send it again later",
+		message: "no slot became free in {observed} ms and the batch may wait for {limit}: send it again later",
 	},
 	MemoryPressure: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "By",
-		message: "%d bytes of memory are in use and new work is accepted below %d: send it again later",
+		message: "{observed} bytes of memory are in use and new work is accepted below {limit}: send it again later",
 	},
 	DiskLow: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "By",
-		message: "%d bytes of disk are free and %d are kept in reserve: send it again later",
+		message: "{observed} bytes of disk are free and {limit} are kept in reserve: send it again later",
 	},
 	BodyTimeout: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "ms",
-		message: "the request's body took %d ms and may take %d while others wait: send it again later",
+		message: "the request's body took {observed} ms and may take {limit} while others wait: send it again later",
 	},
 	Connections: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "{connection}",
-		message: "%d connections are open and max_connections is %d: use another collector, or fewer connections",
+		message: "{observed} connections are open and max_connections is {limit}: use another collector, or fewer connections",
 	},
 	ProcessingTimeout: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "ms",
-		message: "the batch was not processed in %d ms and processing_timeout is %d: send it again later",
+		message: "the batch was not processed in {observed} ms and processing_timeout is {limit}: send it again later",
 	},
 	ShuttingDown: {
 		class: ErrOverloaded, code: codes.Unavailable,
@@ -128,25 +128,28 @@ var verdicts = map[Reason]verdict{
 	},
 	TenantConcurrency: {
 		class: ErrQuota, code: codes.Unavailable, delayed: true, unit: "{batch}",
-		message: "%d batches of this tenant are at work and max_concurrent is %d: send it again later",
+		message: "{observed} batches of this tenant are at work and max_concurrent is {limit}: send it again later",
 	},
 	TenantMemory: {
 		class: ErrQuota, code: codes.Unavailable, delayed: true, unit: "By",
-		message: "this tenant would have %d bytes in memory and its share is %d for now: send it again later",
+		message: "this tenant would have {observed} bytes in memory and its share is {limit} for now: send it again later",
 	},
 	TenantBreaker: {
 		class: ErrQuota, code: codes.Unavailable, delayed: true, unit: "{batch}",
-		message: "%d batches of this tenant were refused as too large or harmful and %d are tolerated: mend them, then send again later",
+		message: "{observed} batches of this tenant were refused as too large or harmful and {limit} are tolerated: mend them, then send again later",
 	},
 	TenantRate: {
 		class: ErrQuota, code: codes.ResourceExhausted, delayed: true,
-		message: "the batch has %d units and this tenant's rate, with a burst of %d, has not that many left: send it again later",
+		message: "the batch counts {observed} {unit} and this tenant's rate, with a burst of {limit}, has not that many left: send it again later",
 	},
 	Canceled: {
 		code:    codes.Canceled,
 		message: "the caller went away",
 	},
 }
+
+// nouns are units as messages have them.
+var nouns = map[string]string{"By": "bytes", "{batch}": "batches", "{item}": "items", "{request}": "requests"}
 
 // Breach reports whether a refusal for this reason is the batch's own fault, to be held against its
 // tenant. Refusals for want of room never are: a tenant that is merely busy is not punished.

@@ -65,15 +65,15 @@ func (g *governor) of(r admission.Request) *ceilings {
 	return g.everyone
 }
 
-// judge returns the ceiling that no batch like r ever passes, if there is one.
-func (c *ceilings) judge(r admission.Request) (reason admission.Reason, observed, limit int64) {
+// judge returns the refusal that any batch like r meets, or one without a reason.
+func (c *ceilings) judge(r admission.Request) admission.Error {
 	if most := c.batchMemory(); r.Memory > most {
-		return admission.BatchMemory, r.Memory, most
+		return admission.Error{Reason: admission.BatchMemory, Observed: r.Memory, Limit: most}
 	}
 	if most := c.batchItems(); r.Items > most {
-		return admission.BatchItems, r.Items, most
+		return admission.Error{Reason: admission.BatchItems, Observed: r.Items, Limit: most}
 	}
-	return "", 0, 0
+	return admission.Error{}
 }
 
 func (c *ceilings) batchMemory() int64 {

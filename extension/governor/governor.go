@@ -64,12 +64,7 @@ type governor struct {
 
 func newGovernor(set extension.Settings, config *Config) (*governor, error) {
 	a := config.Admission
-	settings := pool.Settings{
-		Slots:          a.MaxConcurrent,
-		MaxQueued:      a.MaxQueued,
-		MaxQueuedBytes: math.MaxInt64,
-		QueueTimeout:   a.QueueTimeout,
-	}
+	settings := pool.Settings{Slots: a.MaxConcurrent, MaxQueued: a.MaxQueued, QueueTimeout: a.QueueTimeout}
 	if config.Mode == ModeObserve { // nobody waits for a limit that is not enforced
 		settings.MaxQueued, settings.QueueTimeout = 0, 0
 	}
@@ -181,7 +176,7 @@ func (g *governor) resizeLocked(m machine) {
 	s := g.config.resolve(m, g.mu.asynchronous, pressure.ReadRuntime())
 	g.mu.sizing = s
 	g.maxBatchMemory.Store(s.maxBatchMemory(g.config))
-	g.pool.Resize(s.capacity())
+	g.pool.Resize(s.capacity(), share(s.capacity(), g.config.Admission.MaxQueuedFraction))
 }
 
 // watch follows the memory limit, which the kernel lets others change while the process runs, and logs

@@ -32,12 +32,13 @@ var _ admission.Lease = (*lease)(nil)
 
 // reasons are what the pool's outcomes are to the outside.
 var reasons = [...]admission.Reason{
-	pool.TooLarge: admission.MemoryLimit,
-	pool.LineFull: admission.QueueFull,
-	pool.NoSlot:   admission.QueueTimeout,
-	pool.NoBytes:  admission.MemoryContended,
-	pool.Ended:    admission.Canceled,
-	pool.Closed:   admission.ShuttingDown,
+	pool.TooLarge:  admission.MemoryLimit,
+	pool.LineFull:  admission.QueueFull,
+	pool.LineHeavy: admission.QueueFull,
+	pool.NoSlot:    admission.QueueTimeout,
+	pool.NoBytes:   admission.MemoryContended,
+	pool.Ended:     admission.Canceled,
+	pool.Closed:    admission.ShuttingDown,
 }
 
 // Admit implements admission.Governor.
@@ -72,38 +73,47 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 // Grow implements admission.Lease.
 func (l *lease) Grow(ctx context.Context, memory int64) error {
 	res := l.Lease.Grow(ctx, memory)
-	switch res.Outcome {
-	case pool.Granted:
+	if res.Outcome == pool.Granted {
 		return nil
-	case pool.Released:
+	}
+	if res.Outcome == pool.Released {
 		return admission.ErrReleased
 	}
 	if l.ceilings.governor.observing(ctx, reasons[res.Outcome]) {
-		l.Lease.Owe(memory)
+		l.Owe(memory)
 		return nil
 	}
-	return l.Refuse(ctx, reasons[res.Outcome], res.Observed, res.Limit)
+	return l.refuse(ctx, refusal(res))
 }
 
 // ask takes r by way of take unless a gate forbids it. In observe mode it is only counted what was
 // forbidden, and r taken all the same.
 func (l *lease) ask(ctx context.Context, r admission.Request, take func(pool.Request) pool.Result) *admission.Error {
 	g := l.ceilings.governor
-	p := pool.Request{Account: &g.tenant, Gate: l.ceilings.gate, Bytes: r.Memory, Provisional: r.Provisional}
-	reason, observed, limit := l.ceilings.judge(r)
-	if reason == "" {
+	p := pool.Request{Account: &g.tenant, Gate: l.ceilings.gate, Bytes: max(0, r.Memory), Provisional: r.Provisional}
+	forbidden := l.ceilings.judge(r)
+	if forbidden.Reason == "" {
 		res := take(p)
 		if l.waited = res.Waited; res.Outcome == pool.Granted || res.Outcome == pool.Released {
 			return nil
 		}
-		reason, observed, limit = reasons[res.Outcome], res.Observed, res.Limit
+		forbidden = refusal(res)
 	}
-	if g.observing(ctx, reason) {
+	if g.observing(ctx, forbidden.Reason) {
 		p.Debt = true
 		take(p)
 		return nil
 	}
-	return l.Refuse(ctx, reason, observed, limit)
+	return l.refuse(ctx, forbidden)
+}
+
+// refusal is what a pool's answer is to the outside.
+func refusal(res pool.Result) admission.Error {
+	e := admission.Error{Reason: reasons[res.Outcome], Observed: res.Observed, Limit: res.Limit}
+	if res.Outcome == pool.LineHeavy {
+		e.Unit = "By"
+	}
+	return e
 }
 
 // observing reports whether a refusal is only to be counted, and counts it. A caller that went away is
@@ -118,23 +128,28 @@ func (g *governor) observing(ctx context.Context, reason admission.Reason) bool 
 
 // Refuse implements admission.Lease.
 func (l *lease) Refuse(ctx context.Context, reason admission.Reason, observed, limit int64) *admission.Error {
+	return l.refuse(ctx, admission.Error{Reason: reason, Observed: observed, Limit: limit})
+}
+
+// refuse completes e by what the client needs to know, and makes it known.
+func (l *lease) refuse(ctx context.Context, e admission.Error) *admission.Error {
 	g := l.ceilings.governor
-	e := &admission.Error{Reason: reason, Tenant: defaultTenant, Observed: observed, Limit: limit}
-	if reason.Delayed() {
+	e.Tenant = defaultTenant
+	if e.Reason.Delayed() {
 		e.RetryAfter = g.delay.next(time.Now())
 	}
-	if reason == admission.Canceled {
+	if e.Reason == admission.Canceled {
 		e.Cause = context.Cause(ctx)
 	}
-	g.refusals.add(reason)
+	g.refusals.add(e.Reason)
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		span.AddEvent("governor.refused", trace.WithAttributes(
-			attribute.String("error.type", string(reason)),
-			attribute.Int64("governor.observed", observed),
-			attribute.Int64("governor.limit", limit),
+			attribute.String("error.type", string(e.Reason)),
+			attribute.Int64("governor.observed", e.Observed),
+			attribute.Int64("governor.limit", e.Limit),
 		))
 	}
-	return e
+	return &e
 }
 
 // Release implements admission.Lease. A refusal among the outcomes, of this lease or of a limiter further

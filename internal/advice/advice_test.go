@@ -22,59 +22,75 @@ func TestRead(t *testing.T) {
 exporters: {debug: , nop: , otlp: {sending_queue: null}, otlphttp: {sending_queue: {wait_for_result: true}}}
 service: {pipelines: {
   traces: {receivers: [otlp], processors: [limiter], exporters: [debug, nop, otlp, otlphttp]}}}`},
-		"queues that are on by default": {yaml: `
+		"queues that are on by default": {
+			yaml: `
 exporters: {otlp: {endpoint: x}, otlphttp/b: }
 service: {pipelines: {traces: {receivers: [otlp], processors: [limiter], exporters: [otlp, otlphttp/b]}}}`,
-			holders: []string{"exporter otlp", "exporter otlphttp/b"}},
-		"queues that are configured": {yaml: `
+			holders: []string{"exporter otlp", "exporter otlphttp/b"},
+		},
+		"queues that are configured": {
+			yaml: `
 exporters: {otlp/a: {sending_queue: {queue_size: 5}}, debug/b: {sending_queue: {storage: disk}}, otlp/c: {sending_queue: {wait_for_result: false}}}
 service: {pipelines: {traces: {receivers: [otlp], processors: [limiter], exporters: [otlp/a, debug/b, otlp/c]}}}`,
-			holders: []string{"exporter debug/b", "exporter otlp/a", "exporter otlp/c"}},
-		"exporters that nobody knows": {yaml: `
+			holders: []string{"exporter debug/b", "exporter otlp/a", "exporter otlp/c"},
+		},
+		"exporters that nobody knows": {
+			yaml: `
 exporters: {kafka: }
 service: {pipelines: {traces: {receivers: [otlp], processors: [limiter], exporters: [kafka]}}}`,
-			holders: []string{"exporter kafka"}},
+			holders: []string{"exporter kafka"},
+		},
 		"what no pipeline reaches does not count": {yaml: `
 exporters: {debug: , otlp: }
 processors: {batch: }
 connectors: {spanmetrics: }
 service: {pipelines: {traces: {receivers: [otlp], processors: [limiter], exporters: [debug]}}}`},
-		"processors that collect": {yaml: `
+		"processors that collect": {
+			yaml: `
 exporters: {nop: }
 service: {pipelines: {
   traces: {receivers: [otlp], processors: [limiter, tail_sampling], exporters: [nop]},
   traces/b: {receivers: [otlp], processors: [limiter/b, groupbytrace/x], exporters: [nop]},
   logs: {receivers: [otlp], processors: [limiter, batch], exporters: [nop]}}}`,
-			holders: []string{"processor batch", "processor groupbytrace/x", "processor tail_sampling"}},
-		"a limiter after a batcher": {yaml: `
+			holders: []string{"processor batch", "processor groupbytrace/x", "processor tail_sampling"},
+		},
+		"a limiter after a batcher": {
+			yaml: `
 exporters: {nop: }
 service: {pipelines: {logs/a: {receivers: [otlp], processors: [batch/first, limiter/x], exporters: [nop]}}}`,
 			holders: []string{"processor batch/first"},
 			warnings: []string{"pipeline logs/a has batch/first before limiter/x: senders are answered before their" +
-				" batch is admitted, and a refusal is a loss; put the limiter first"}},
-		"a pipeline without a limiter": {yaml: `
+				" batch is admitted, and a refusal is a loss; put the limiter first"},
+		},
+		"a pipeline without a limiter": {
+			yaml: `
 exporters: {nop: }
 service: {pipelines: {metrics: {receivers: [otlp], exporters: [nop]}}}`,
-			holders: []string{"pipeline metrics without a limiter"},
-			warnings: []string{"pipeline metrics has no limiter: what it holds is not governed; put one first"}},
+			holders:  []string{"pipeline metrics without a limiter"},
+			warnings: []string{"pipeline metrics has no limiter: what it holds is not governed; put one first"},
+		},
 		"a pipeline behind a connector that passes on": {yaml: `
 exporters: {nop: }
 connectors: {forward: }
 service: {pipelines: {
   traces/in: {receivers: [otlp], processors: [limiter], exporters: [forward]},
   traces/out: {receivers: [forward], exporters: [nop]}}}`},
-		"a pipeline behind a connector that may keep": {yaml: `
+		"a pipeline behind a connector that may keep": {
+			yaml: `
 exporters: {nop: }
 connectors: {spanmetrics: }
 service: {pipelines: {
   traces: {receivers: [otlp], processors: [limiter], exporters: [spanmetrics]},
   metrics: {receivers: [spanmetrics], exporters: [nop]}}}`,
-			holders: []string{"connector spanmetrics"}},
+			holders: []string{"connector spanmetrics"},
+		},
 		"nothing at all": {yaml: `{}`},
-		"shapes that no collector has": {yaml: `
+		"shapes that no collector has": {
+			yaml: `
 exporters: [what]
 service: {pipelines: {traces: 5, logs: {receivers: no, processors: {a: b}, exporters: [7]}}}`,
-			holders: []string{"exporter 7"}},
+			holders: []string{"exporter 7"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := confmap.NewRetrievedFromYAML([]byte(tt.yaml))

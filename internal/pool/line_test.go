@@ -119,13 +119,13 @@ func TestLine(t *testing.T) {
 		"an empty line takes one waiter of any size": {fewBytes, `
 			A acquire 100  | A granted
 			B acquire 100  |
-			C acquire 1    | C LineFull 1/8
+			C acquire 1    | C LineHeavy 101/50
 			A release      | B granted`},
 		"bytes in line are bounded": {fewBytes, `
 			A acquire 100  | A granted
 			B acquire 30   |
 			C acquire 20   |
-			D acquire 1    | D LineFull 2/8
+			D acquire 1    | D LineHeavy 51/50
 			E acquire 0    |
 			B leave        | B Ended
 			F acquire 30   |
@@ -177,7 +177,7 @@ func TestCallerThatHasGoneIsRefusedBeforeAnythingElse(t *testing.T) {
 	for name, prepare := range map[string]func(*pool.Pool){
 		"free":   func(*pool.Pool) {},
 		"closed": (*pool.Pool).Close,
-		"shrunk": func(p *pool.Pool) { p.Resize(0) },
+		"shrunk": func(p *pool.Pool) { p.Resize(0, 1000) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := pool.New(small())

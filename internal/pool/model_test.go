@@ -33,7 +33,8 @@ var (
 	sizes   = rapid.SampledFrom([]int64{30, 10, 0, 50, 20, 70, 110})
 	callers = rapid.SampledFrom([]caller{
 		patient, patient, patient, patient, patient,
-		{left: 800 * time.Millisecond}, {left: 2 * time.Second},
+		{left: 800 * time.Millisecond},
+		{left: 2 * time.Second},
 		{ended: true, left: patient.left},
 	})
 )
@@ -148,11 +149,19 @@ func (m *machine) Settle(t *rapid.T) {
 		func(ctx context.Context) pool.Result { return l.lease.Settle(ctx, c.lease, r) })
 }
 
+func (m *machine) Owe(t *rapid.T) {
+	l, n := m.lease(t), sizes.Draw(t, "n")
+	if !l.ref.ended {
+		l.ref.bytes += n
+	}
+	m.excused = true
+	l.lease.Owe(n)
+}
+
 // Release takes any lease; some stay, to be used and released again.
 func (m *machine) Release(t *rapid.T) {
 	l := m.lease(t)
-	m.ref.release(l.ref)
-	l.lease.Release()
+	require.Equal(t, m.ref.release(l.ref), l.lease.Release())
 	if !m.rarely(t, "keep") {
 		m.leases = slices.DeleteFunc(m.leases, func(o *leasePair) bool { return o == l })
 	}
@@ -180,7 +189,7 @@ func (m *machine) Resize(t *rapid.T) {
 	m.ref.capacity = rapid.Int64Range(60, 120).Draw(t, "capacity")
 	m.ref.settle()
 	m.excused = true
-	m.pool.Resize(m.ref.capacity)
+	m.pool.Resize(m.ref.capacity, m.ref.settings.MaxQueuedBytes)
 }
 
 func (m *machine) Shutdown(t *rapid.T) {

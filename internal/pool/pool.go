@@ -22,14 +22,15 @@ type Outcome uint8
 
 // The outcomes, with what Result.Observed and Result.Limit mean for each.
 const (
-	Granted  Outcome = iota
-	TooLarge         // bytes needed, by this lease in all / capacity: it can never fit
-	LineFull         // waiters in line / allowed
-	NoSlot           // the wait ended short of a slot: milliseconds waited / allowed
-	NoBytes          // the wait ended short of bytes: bytes needed / capacity
-	Ended            // the caller's context ended
-	Released         // the lease that was to grow has ended
-	Closed           // the pool is closed, or drains and had no room at once
+	Granted   Outcome = iota
+	TooLarge          // bytes needed, by this lease in all / capacity: it can never fit
+	LineFull          // waiters in line / allowed
+	LineHeavy         // bytes that would wait / allowed
+	NoSlot            // the wait ended short of a slot: milliseconds waited / allowed
+	NoBytes           // the wait ended short of bytes: bytes needed / capacity
+	Ended             // the caller's context ended
+	Released          // the lease that was to grow has ended
+	Closed            // the pool is closed, or drains and had no room at once
 )
 
 // Result is the answer to one request. On anything but Granted the request holds nothing.
@@ -79,32 +80,27 @@ const (
 
 // Pool grants bytes and slots. All methods are safe for concurrent use.
 type Pool struct {
-	slots          int64
-	maxQueued      int64
-	maxQueuedBytes int64
-	queueTimeout   time.Duration
+	slots        int64
+	maxQueued    int64
+	queueTimeout time.Duration
 
 	mu struct {
 		sync.Mutex
-		state    state
-		capacity int64
-		held     int64 // Σ bytes of leases; above capacity it is debt
-		used     int64 // slots
-		growing  int64 // leases with a slot that wait for more
-		growth   line  // of holders that want more
-		line     line  // of those that hold nothing
+		state          state
+		capacity       int64
+		maxQueuedBytes int64
+		held           int64 // Σ bytes of leases; above capacity it is debt
+		used           int64 // slots
+		growing        int64 // leases with a slot that wait for more
+		growth         line  // of holders that want more
+		line           line  // of those that hold nothing
 	}
 }
 
 // New returns an open pool.
 func New(s Settings) *Pool {
-	p := &Pool{
-		slots:          s.Slots,
-		maxQueued:      s.MaxQueued,
-		maxQueuedBytes: s.MaxQueuedBytes,
-		queueTimeout:   s.QueueTimeout,
-	}
-	p.mu.capacity = s.Capacity
+	p := &Pool{slots: s.Slots, maxQueued: s.MaxQueued, queueTimeout: s.QueueTimeout}
+	p.mu.capacity, p.mu.maxQueuedBytes = s.Capacity, s.MaxQueuedBytes
 	return p
 }
 
@@ -136,23 +132,22 @@ func (p *Pool) Acquire(ctx context.Context, l *Lease, r Request) Result {
 
 // queueLocked refuses w or lets it wait in line. It is called with the lock held and returns without it.
 func (p *Pool) queueLocked(ctx context.Context, w *waiter) Result {
-	q := &p.mu.line
-	if p.mu.state == draining {
-		p.mu.Unlock()
-		return Result{Outcome: Closed}
+	q, allowed := &p.mu.line, p.patience(ctx)
+	var res Result
+	switch {
+	case p.mu.state == draining:
+		res = Result{Outcome: Closed}
+	case p.maxQueued == 0 || allowed <= 0:
+		res = p.shortLocked(w)
+	case q.len >= p.maxQueued:
+		res = Result{Outcome: LineFull, Observed: q.len, Limit: p.maxQueued}
+	case q.len > 0 && w.bytes > p.mu.maxQueuedBytes-q.bytes:
+		res = Result{Outcome: LineHeavy, Observed: q.bytes + w.bytes, Limit: p.mu.maxQueuedBytes}
+	default:
+		return p.waitLocked(ctx, w, allowed)
 	}
-	if p.maxQueued > 0 && (q.len >= p.maxQueued || q.len > 0 && q.bytes+w.bytes > p.maxQueuedBytes) {
-		waiting := q.len
-		p.mu.Unlock()
-		return Result{Outcome: LineFull, Observed: waiting, Limit: p.maxQueued}
-	}
-	allowed := p.patience(ctx)
-	if p.maxQueued == 0 || allowed <= 0 {
-		res := p.shortLocked(w)
-		p.mu.Unlock()
-		return res
-	}
-	return p.waitLocked(ctx, w, allowed)
+	p.mu.Unlock()
+	return res
 }
 
 // patience is how long a request with this context may wait.
@@ -218,11 +213,12 @@ func (p *Pool) shortLocked(w *waiter) Result {
 	return Result{Outcome: NoBytes, Observed: w.needed(), Limit: p.mu.capacity}
 }
 
-// Resize sets the capacity. Shrinking takes nothing back.
-func (p *Pool) Resize(capacity int64) {
+// Resize sets the bytes that leases may hold and those that may wait. Shrinking takes nothing back and
+// sends nobody away.
+func (p *Pool) Resize(capacity, maxQueuedBytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.capacity = capacity
+	p.mu.capacity, p.mu.maxQueuedBytes = capacity, maxQueuedBytes
 	p.serveLocked()
 }
 

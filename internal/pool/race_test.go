@@ -142,7 +142,7 @@ func TestEverythingAtOnce(t *testing.T) {
 				case 1:
 					l.Release()
 				case 2:
-					p.Resize(int64(80 + i%2*20))
+					p.Resize(int64(80+i%2*20), 100*workers)
 				}
 				if held := p.Stats().Held; held < 0 {
 					t.Errorf("%d bytes held", held)
@@ -168,13 +168,17 @@ func TestEverythingAtOnce(t *testing.T) {
 type goner struct {
 	context.Context
 	gone atomic.Bool
+	seen func() // when it is seen that it has gone
 }
 
 func (g *goner) Err() error {
-	if g.gone.Load() {
-		return context.Canceled
+	if !g.gone.Load() {
+		return nil
 	}
-	return nil
+	if g.seen != nil {
+		g.seen()
+	}
+	return context.Canceled
 }
 
 func TestWhatIsGrantedTooLateGoesToTheNext(t *testing.T) {
@@ -221,4 +225,26 @@ func TestWhatIsGrantedTooLateGoesToTheNext(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestGrowthGrantedTooLateToALeaseThatHasShrunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			p       = pool.New(small())
+			account pool.Account
+			a, b    pool.Lease
+			answer  = make(chan pool.Outcome)
+			half    = pool.Request{Account: &account, Bytes: 50}
+			late    = &goner{Context: t.Context(), seen: func() { a.Grow(t.Context(), -55) }}
+		)
+		require.Equal(t, pool.Granted, p.Acquire(t.Context(), &a, half).Outcome)
+		require.Equal(t, pool.Granted, p.Acquire(t.Context(), &b, half).Outcome)
+		go func() { answer <- a.Grow(late, 10).Outcome }()
+		synctest.Wait()
+		late.gone.Store(true)
+		b.Release()
+		require.Equal(t, pool.Ended, <-answer)
+		require.Zero(t, p.Stats().Held, "5 were left of the 10 to give back")
+		a.Release()
+	})
 }

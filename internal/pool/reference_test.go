@@ -199,8 +199,10 @@ func (m *reference) acquire(c *refCall, who caller, debt bool) {
 		m.answer(c, pool.Result{Outcome: pool.Closed})
 	case s.MaxQueued == 0:
 		m.short(c)
-	case n >= s.MaxQueued || n > 0 && waiting+c.bytes > s.MaxQueuedBytes:
+	case n >= s.MaxQueued:
 		m.answer(c, pool.Result{Outcome: pool.LineFull, Observed: n, Limit: s.MaxQueued})
+	case n > 0 && waiting+c.bytes > s.MaxQueuedBytes:
+		m.answer(c, pool.Result{Outcome: pool.LineHeavy, Observed: waiting + c.bytes, Limit: s.MaxQueuedBytes})
 	default:
 		m.wait(c, who)
 	}
@@ -254,9 +256,10 @@ func (m *reference) settleLease(c *refCall, who caller, debt bool) {
 	m.grow(c, who)
 }
 
-func (m *reference) release(l *refLease) {
+// release reports whether there was anything to release.
+func (m *reference) release(l *refLease) bool {
 	if l.ended {
-		return
+		return false
 	}
 	l.ended = true
 	for _, c := range slices.Clone(m.growth) {
@@ -267,6 +270,7 @@ func (m *reference) release(l *refLease) {
 	m.leases = slices.DeleteFunc(m.leases, func(o *refLease) bool { return o == l })
 	l.bytes = 0
 	m.settle()
+	return true
 }
 
 // cancel ends the context of a call that waits.

@@ -23,6 +23,7 @@ import (
 //	A acquire n [gate] [account=x] [provisional] [debt] [left=50ms]    makes lease A
 //	A grow n [left=50ms]                             is answered as A+
 //	b settle A n [gate] [debt] [left=50ms]           makes part b
+//	A owe n                                          adds to it what is there already
 //	A release                                        ends it
 //	A leave                                          ends the context that A was made with, A+ leave that of its growth
 //	pass 200ms | resize n | drain | close
@@ -50,6 +51,7 @@ func small() pool.Settings {
 
 type stage struct {
 	t        *testing.T
+	settings pool.Settings
 	pool     *pool.Pool
 	gate     *pool.Gate
 	accounts map[string]*pool.Account
@@ -62,6 +64,7 @@ type stage struct {
 func newStage(t *testing.T, settings pool.Settings) *stage {
 	return &stage{
 		t:        t,
+		settings: settings,
 		pool:     pool.New(settings),
 		gate:     pool.NewGate(1),
 		accounts: map[string]*pool.Account{},
@@ -96,7 +99,7 @@ func (s *stage) do(words []string) {
 		require.NoError(s.t, err)
 		time.Sleep(d)
 	case name == "resize":
-		s.pool.Resize(s.bytes(verb))
+		s.pool.Resize(s.bytes(verb), s.settings.MaxQueuedBytes)
 	case verb == "acquire":
 		ctx, r := s.request(name, rest)
 		l := s.lease(name)
@@ -109,6 +112,8 @@ func (s *stage) do(words []string) {
 		ctx, r := s.request(name, rest[1:])
 		l, part := s.leases[rest[0]], s.lease(name)
 		s.call(name, func() pool.Result { return l.Settle(ctx, part, r) })
+	case verb == "owe":
+		s.leases[name].Owe(s.bytes(rest[0]))
 	case verb == "release":
 		s.leases[name].Release()
 	case verb == "leave":
@@ -208,7 +213,7 @@ func (s *stage) end() {
 }
 
 var outcomes = map[pool.Outcome]string{
-	pool.Granted: "granted", pool.TooLarge: "TooLarge", pool.LineFull: "LineFull", pool.NoSlot: "NoSlot",
+	pool.Granted: "granted", pool.TooLarge: "TooLarge", pool.LineFull: "LineFull", pool.LineHeavy: "LineHeavy", pool.NoSlot: "NoSlot",
 	pool.NoBytes: "NoBytes", pool.Ended: "Ended", pool.Released: "Released", pool.Closed: "Closed",
 }
 

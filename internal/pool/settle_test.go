@@ -2,7 +2,13 @@
 
 package pool_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otel-governor/otel-governor/internal/pool"
+)
 
 // A provisional lease stands for an estimate: its first Settle replaces it.
 func TestSettle(t *testing.T) {
@@ -20,6 +26,11 @@ func TestSettle(t *testing.T) {
 			A acquire 80 provisional   | A granted
 			B acquire 50               |
 			a settle A 50              | B granted, a granted
+			= held 100 used 2 queued 0 growing 0`,
+		"down is a refund though its caller has gone": `
+			A acquire 80 provisional   | A granted
+			B acquire 50               |
+			a settle A 50 left=0s      | B granted, a Ended
 			= held 100 used 2 queued 0 growing 0`,
 		"down is a refund after the pool has shrunk below it, too": `
 			A acquire 80 provisional   | A granted
@@ -82,11 +93,43 @@ func TestDebt(t *testing.T) {
 			B acquire 10 debt left=0s  | B granted
 			a settle A 200 debt        | a granted
 			= held 210 used 2 queued 0 growing 0`,
+		"owed on top of what is held": `
+			A acquire 60               | A granted
+			B acquire 50               |
+			A owe 70                   |
+			a settle A 140             | a TooLarge 140/100
+			A grow -80                 | A+ granted, B granted
+			close                      |
+			A owe 10                   |
+			= held 110 used 2 queued 0 growing 0`,
 		"not taken by what has ended": `
 			A acquire 10               | A granted
 			A release                  |
+			A owe 10                   |
 			a settle A 200 debt        | a Released`,
 	} {
 		t.Run(name, func(t *testing.T) { play(t, small(), story) })
 	}
+}
+
+// Whoever only watches asks first and takes what was refused as debt, with the same handle.
+func TestDebtAfterRefusalWithTheSameLease(t *testing.T) {
+	p := pool.New(small())
+	var account pool.Account
+	var l, part pool.Lease
+	r := pool.Request{Account: &account, Bytes: 101}
+	require.Equal(t, pool.TooLarge, p.Acquire(t.Context(), &l, r).Outcome)
+	r.Debt = true
+	require.Equal(t, pool.Granted, p.Acquire(t.Context(), &l, r).Outcome)
+
+	r = pool.Request{Bytes: 110}
+	require.Equal(t, pool.TooLarge, l.Settle(t.Context(), &part, r).Outcome)
+	r.Debt = true
+	require.Equal(t, pool.Granted, l.Settle(t.Context(), &part, r).Outcome)
+	require.EqualValues(t, 110, p.Stats().Held)
+	require.True(t, part.Release())
+	require.EqualValues(t, 101, p.Stats().Held)
+	require.True(t, l.Release())
+	require.False(t, l.Release())
+	require.Zero(t, p.Stats().Held)
 }

@@ -353,7 +353,8 @@ func TestStartErrors(t *testing.T) {
 		"not running":  {newTestHost().(host), id("governor/b"), `'governor' names the extension "governor/b", which is not in service::extensions`},
 		"another kind": {host{*id("zpages"): nil}, id("zpages"), `'governor' names the extension "zpages", which is not a governor`},
 		"several": {
-			host{*id("governor"): newTestHost().(host)[governorID], *id("other"): newTestHost().(host)[governorID]}, nil,
+			host{*id("governor"): newTestHost().(host)[governorID], *id("other"): newTestHost().(host)[governorID]},
+			nil,
 			"there are several governors (governor, other): name one as 'governor'",
 		},
 		"named among several": {
@@ -442,9 +443,11 @@ func TestConfig(t *testing.T) {
 			"max_batch_memory": 0, "max_batch_items": -5, "max_concurrent": 0, "processing_timeout": "0s",
 		}}, "'limits::max_batch_memory' must be at least 1, got 0\n'limits::max_batch_items' must be at least 1, got -5\n" +
 			"'limits::max_concurrent' must be at least 1, got 0\n'limits::processing_timeout' must be at least 1ms, got 0s"},
-		"out of range, and not decodable": {map[string]any{"limits": map[string]any{"max_batch_memory": 0, "max_concurrent": "few"}},
+		"out of range, and not decodable": {
+			map[string]any{"limits": map[string]any{"max_batch_memory": 0, "max_concurrent": "few"}},
 			"'limits::max_concurrent' must be a whole number below 2^63, without leading zeros, got few\n" +
-				"'limits::max_batch_memory' must be at least 1, got 0"},
+				"'limits::max_batch_memory' must be at least 1, got 0",
+		},
 		"no id": {map[string]any{"governor": "a b/"}, "'governor' must be valid (in \"a b/\" id: the part after / should not be empty), got a b/"},
 	} {
 		t.Run(name, func(t *testing.T) {
