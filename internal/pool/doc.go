@@ -3,14 +3,23 @@
 // Package pool answers two questions: who holds how many bytes and slots of a process, and who is next.
 //
 // It grants a slot and the bytes of a batch together, so nobody sits on one of them while waiting for the
-// other. What fits is granted at once, unless somebody who waits could be served first; what does not fit
-// waits in a line that is bounded in waiters, in bytes and in time, and is served first in, first out.
-// The price of that order is that a large batch at the head holds back small ones behind it: they would
-// fit now, but letting them by would let them do so for ever.
+// other. What fits is granted at once, unless somebody who waits should go first; what does not fit waits
+// in a line that is bounded in waiters, in bytes and in time.
 //
-// Two things go around the order. A holder that asks for more is served before anybody who holds nothing,
-// since what it holds comes back only when it has finished. And whoever waits for a full [Gate], a ceiling
-// of its own making, is passed over without losing its place.
+// The line is served by dominant share: next is the account that holds the smallest share of bytes or
+// slots, whichever is larger, for its weight; within an account it is first in, first out. A waiter that
+// needs more than is free lets others by, until half of its time has passed: from then on what would take
+// an account above its fair share is held back for it, if it stays within its own. The price of both is
+// that an account above its share may wait although there is room. When the line is full, whoever crowds
+// it most loses its youngest waiter. Accounts that nobody vouches for are one in all of this, so
+// that nobody gains a share by inventing names.
+//
+// Two things go around the order. A holder within its share that asks for more is served before anybody
+// who holds nothing, since what it holds comes back only when it has finished. And whoever waits for a full
+// [Gate], a ceiling of its own making, is passed over without losing its place.
+//
+// What an account's own ceilings forbid is refused at once: it is its own doing, and waiting would only
+// hide it.
 //
 // The pool is not a meter: it believes what it is told about sizes. It knows no telemetry and no protocol,
 // and it never takes back what it granted. When the capacity shrinks below what is held, or somebody

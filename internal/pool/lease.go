@@ -11,6 +11,7 @@ import "context"
 type Lease struct {
 	pool    *Pool
 	account *Account
+	others  []Share // of bytes, for other accounts
 	gate    *Gate
 	root    *Lease // of the part that Settle made; nil for a lease with a slot
 
@@ -39,7 +40,7 @@ func (l *Lease) Grow(ctx context.Context, n int64) Result {
 	p := l.pool
 	p.mu.Lock()
 	if n <= 0 && !l.ended {
-		p.addLocked(l, max(n, -l.bytes))
+		p.addLocked(l, 0, max(n, -l.bytes))
 		p.serveLocked()
 		p.mu.Unlock()
 		return Result{}
@@ -55,13 +56,13 @@ func (l *Lease) Grow(ctx context.Context, n int64) Result {
 func (l *Lease) Settle(ctx context.Context, part *Lease, r Request) Result {
 	l = l.holder()
 	p := l.pool
-	part.pool, part.account, part.root = p, l.account, l
 	p.mu.Lock()
 	if l.provisional && !l.ended && (r.Debt || r.Bytes <= max(p.mu.capacity, l.bytes)) {
 		l.provisional = false
-		p.addLocked(l, r.Bytes-l.bytes)
+		p.replaceLocked(l, r)
 		p.serveLocked()
 	}
+	part.pool, part.account, part.root = p, l.account, l
 	more := max(0, r.Bytes-l.bytes-l.parts)
 	if r.Debt && !l.ended {
 		p.grantLocked(part, r.Gate, 0, more, r.Bytes)
@@ -71,11 +72,25 @@ func (l *Lease) Settle(ctx context.Context, part *Lease, r Request) Result {
 	return part.growLocked(ctx, r.Gate, more, r.Bytes)
 }
 
+// replaceLocked makes what an estimate said of l what r says: whose it is, and how much.
+func (p *Pool) replaceLocked(l *Lease, r Request) {
+	p.shareLocked(l, -1)
+	if r.Account != nil && r.Account != l.account {
+		p.countLocked(l.account, -l.bytes, -l.slots, 0, 0)
+		l.account = r.Account
+		p.countLocked(l.account, l.bytes, l.slots, 0, 0)
+	}
+	p.addLocked(l, 0, r.Bytes-l.bytes)
+	l.others = r.Others
+	p.shareLocked(l, 1)
+}
+
 // growLocked grants l n more bytes and its place at the gate. It is called with the lock held and returns
 // without it.
 func (l *Lease) growLocked(ctx context.Context, g *Gate, n, through int64) Result {
 	p := l.pool
-	w := waiter{lease: l, gate: g, bytes: n, through: through}
+	over := p.overLocked(l.account, 0, n)
+	w := waiter{lease: l, account: l.account, gate: g, bytes: n, through: through}
 	var res Result
 	switch needed := w.needed(); {
 	case l.ended || l.holder().ended:
@@ -86,7 +101,9 @@ func (l *Lease) growLocked(ctx context.Context, g *Gate, n, through int64) Resul
 		res = Result{Outcome: Closed}
 	case n > 0 && needed > p.mu.capacity:
 		res = Result{Outcome: TooLarge, Observed: needed, Limit: p.mu.capacity}
-	case !g.full() && (n == 0 || p.freeLocked(g, 0, n) && p.mu.growth.first() == nil):
+	case over.Outcome != Granted:
+		res = over
+	case !g.full() && (n == 0 || p.freeLocked(g, 0, n) && p.mu.growth.open() == nil):
 		p.grantLocked(l, g, 0, n, through)
 	case p.mu.state == draining:
 		res = Result{Outcome: Closed}
@@ -103,7 +120,7 @@ func (l *Lease) Owe(n int64) {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	if !l.ended {
-		l.pool.addLocked(l, n)
+		l.pool.addLocked(l, 0, n)
 	}
 }
 

@@ -17,8 +17,7 @@ func (p *Pool) freeLocked(g *Gate, slots, bytes int64) bool {
 func (p *Pool) chargeLocked(l *Lease, g *Gate, slots, bytes, through int64) {
 	l.slots += slots
 	p.mu.used += slots
-	l.account.used += slots
-	p.addLocked(l, bytes)
+	p.addLocked(l, slots, bytes)
 	if g != nil {
 		l.gate, l.through = g, through
 		g.used++
@@ -33,13 +32,21 @@ func (p *Pool) grantLocked(l *Lease, g *Gate, slots, bytes, through int64) {
 	p.serveLocked()
 }
 
-// addLocked changes what l holds; bytes may be negative.
-func (p *Pool) addLocked(l *Lease, bytes int64) {
+// addLocked changes what l holds; both may be negative. What is not another account's is its owner's.
+func (p *Pool) addLocked(l *Lease, slots, bytes int64) {
 	l.bytes += bytes
 	p.mu.held += bytes
-	l.account.held += bytes
+	p.countLocked(l.account, bytes, slots, 0, 0)
 	if l.root != nil {
 		l.root.parts += bytes
+	}
+}
+
+// shareLocked moves what belongs to other accounts from l's owner to them, or back by sign -1.
+func (p *Pool) shareLocked(l *Lease, sign int64) {
+	for _, s := range l.others {
+		p.countLocked(l.account, -sign*s.Bytes, 0, 0, 0)
+		p.countLocked(s.Account, sign*s.Bytes, 0, 0, 0)
 	}
 }
 
@@ -56,9 +63,9 @@ func (p *Pool) releaseLocked(l *Lease) {
 		}
 		w = next
 	}
-	p.addLocked(l, -l.bytes)
+	p.shareLocked(l, -1)
 	p.mu.used -= l.slots
-	l.account.used -= l.slots
+	p.addLocked(l, -l.slots, -l.bytes)
 	if l.gate != nil {
 		l.gate.used--
 		l.gate.bytes -= l.through
@@ -72,7 +79,7 @@ func (p *Pool) returnLocked(w *waiter) {
 		p.releaseLocked(w.lease)
 		return
 	}
-	p.addLocked(w.lease, -min(w.bytes, w.lease.bytes))
+	p.addLocked(w.lease, 0, -min(w.bytes, w.lease.bytes))
 	p.serveLocked()
 }
 
@@ -81,9 +88,15 @@ func (p *Pool) returnLocked(w *waiter) {
 // nobody in front of the line, so it starts anew.
 func (p *Pool) serveLocked() {
 	for {
-		switch {
-		case p.serveNextLocked(&p.mu.growth):
-		case p.mu.growth.first() == nil && p.serveNextLocked(&p.mu.line):
+		grow := p.mu.growth.open()
+		first := grow != nil && !p.overShareLocked(grow.account, grow.bytes)
+		switch w := p.nextLocked(); {
+		case first && p.freeLocked(grow.gate, 0, grow.bytes):
+			p.serveOneLocked(grow)
+		case !first && w != nil:
+			p.serveOneLocked(w)
+		case grow != nil && p.freeLocked(grow.gate, 0, grow.bytes):
+			p.serveOneLocked(grow)
 		case p.mu.growth.tail != nil && p.mu.growing >= p.mu.used:
 			p.answerLocked(p.mu.growth.tail, p.shortLocked(p.mu.growth.tail))
 		default:
@@ -92,48 +105,72 @@ func (p *Pool) serveLocked() {
 	}
 }
 
-// serveNextLocked grants the request whose turn it is in q, if there is room for it.
-func (p *Pool) serveNextLocked(q *line) bool {
-	w := q.first()
-	if w == nil || !p.freeLocked(w.gate, w.slots, w.bytes) {
-		return false
-	}
+// serveOneLocked grants w.
+func (p *Pool) serveOneLocked(w *waiter) {
+	p.leaveLocked(w)
 	p.chargeLocked(w.lease, w.gate, w.slots, w.bytes, w.through)
-	p.answerLocked(w, Result{})
-	return true
+	if w.slots > 0 {
+		p.shareLocked(w.lease, 1)
+	}
+	w.answer(Result{})
 }
 
-// enterLocked puts w at the end of its line.
+// open returns the oldest of holders that want more whose gate is open.
+func (q *fifo) open() *waiter {
+	for w := q.head; w != nil; w = w.next {
+		if !w.gate.full() {
+			return w
+		}
+	}
+	return nil
+}
+
+// enterLocked puts w at the end of where it waits: holders apart from those that hold nothing.
 func (p *Pool) enterLocked(w *waiter) {
-	p.lineLocked(w).push(w)
-	if h := w.lease.holder(); w.slots == 0 {
-		if h.waiting++; h.waiting == 1 {
-			p.mu.growing++
-		}
-	}
-}
-
-// leaveLocked takes w out of its line.
-func (p *Pool) leaveLocked(w *waiter) {
-	p.lineLocked(w).remove(w)
-	if h := w.lease.holder(); w.slots == 0 {
-		if h.waiting--; h.waiting == 0 {
-			p.mu.growing--
-		}
-	}
-}
-
-// lineLocked is where w waits: holders apart from those that hold nothing.
-func (p *Pool) lineLocked(w *waiter) *line {
+	p.mu.age++
+	w.age = p.mu.age
 	if w.slots == 0 {
-		return &p.mu.growth
+		p.mu.growth.push(w)
+		if h := w.lease.holder(); h.waiting == 0 {
+			p.mu.growing++
+			h.waiting++
+		} else {
+			h.waiting++
+		}
+		return
 	}
-	return &p.mu.line
+	p.queueOf(w.account, w.gate).push(w)
+	p.mu.queued++
+	p.mu.queuedBytes += w.bytes
+	p.countLocked(w.account, 0, 0, 1, w.bytes)
+}
+
+// leaveLocked takes w out of where it waits.
+func (p *Pool) leaveLocked(w *waiter) {
+	if w.slots == 0 {
+		p.mu.growth.remove(w)
+		if h := w.lease.holder(); h.waiting == 1 {
+			p.mu.growing--
+			h.waiting--
+		} else {
+			h.waiting--
+		}
+		return
+	}
+	p.queueOf(w.account, w.gate).remove(w)
+	p.mu.queued--
+	p.mu.queuedBytes -= w.bytes
+	p.countLocked(w.account, 0, 0, -1, -w.bytes)
 }
 
 // answerLocked takes w out of its line and tells it what became of it.
 func (p *Pool) answerLocked(w *waiter, r Result) {
 	p.leaveLocked(w)
+	w.answer(r)
+}
+
+// answer tells w, which waits nowhere any more, what became of it.
+func (w *waiter) answer(r Result) {
 	w.done, w.result = true, r
 	close(w.answered)
 }

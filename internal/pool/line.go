@@ -4,12 +4,14 @@ package pool
 
 import (
 	"math"
+	"math/bits"
 	"time"
 )
 
 // waiter is one request that is not answered yet. The pool's lock guards it.
 type waiter struct {
 	lease   *Lease
+	account *Account
 	gate    *Gate
 	slots   int64 // 1 for a new lease, 0 for growth
 	bytes   int64
@@ -17,8 +19,11 @@ type waiter struct {
 
 	since   time.Time // zero if it does not wait
 	allowed time.Duration
+	age     uint64
+	timer   *time.Timer
+	late    bool // half of its time has passed
 
-	next, prev *waiter
+	next, prev *waiter // in its queue
 	done       bool
 	result     Result        // but for Waited
 	answered   chan struct{} // closed with done
@@ -41,15 +46,14 @@ func (w *waiter) needed() int64 {
 	return math.MaxInt64
 }
 
-// line is a queue of waiters, first in, first out: a list rather than a slice, since those that give up
+// fifo is a queue of waiters, first in, first out: a list rather than a slice, since those that give up
 // leave from its middle.
-type line struct {
+type fifo struct {
 	head, tail *waiter
 	len        int64
-	bytes      int64
 }
 
-func (q *line) push(w *waiter) {
+func (q *fifo) push(w *waiter) {
 	if w.prev = q.tail; w.prev == nil {
 		q.head = w
 	} else {
@@ -57,10 +61,9 @@ func (q *line) push(w *waiter) {
 	}
 	q.tail = w
 	q.len++
-	q.bytes += w.bytes
 }
 
-func (q *line) remove(w *waiter) {
+func (q *fifo) remove(w *waiter) {
 	if w.prev == nil {
 		q.head = w.next
 	} else {
@@ -73,16 +76,82 @@ func (q *line) remove(w *waiter) {
 	}
 	w.prev, w.next = nil, nil
 	q.len--
-	q.bytes -= w.bytes
 }
 
-// first returns the waiter whose turn it is: the oldest whose gate is open. It looks at one waiter more
-// than there are in front of a full gate, which MaxQueued bounds.
-func (q *line) first() *waiter {
-	for w := q.head; w != nil; w = w.next {
-		if !w.gate.full() {
-			return w
+// line is who waits for a new lease by way of one gate, or of none. A line whose gate is full is passed
+// over as a whole, and nobody in it loses a place.
+type line struct {
+	gate      *Gate
+	known     order
+	strangers order
+}
+
+// queue is what one account has in a line, first in, first out.
+type queue struct {
+	fifo
+	account *Account
+	line    *line
+	place   node[queue]
+	need    int // the class of what its head needs
+}
+
+// order is the accounts in a line, by what their heads need and then by the share that they hold. Needs
+// are in classes of a doubling.
+type order struct {
+	needs   uint64 // which are filled
+	ladders [64]*ladder[queue]
+}
+
+// before reports whether a with this share goes before b with that one.
+func before(a *queue, aShare int, b *queue, bShare int) bool {
+	return aShare < bShare || aShare == bShare && a.head.age < b.head.age
+}
+
+func needOf(bytes int64) int { return bits.Len64(uint64(bytes)) }
+
+func (o *order) put(q *queue, share int) {
+	q.need = needOf(q.head.bytes)
+	if o.ladders[q.need] == nil {
+		o.ladders[q.need] = new(ladder[queue])
+	}
+	q.place.of = q
+	o.ladders[q.need].put(&q.place, share)
+	o.needs |= 1 << q.need
+}
+
+func (o *order) remove(q *queue) {
+	l := o.ladders[q.need]
+	l.remove(&q.place)
+	if l.filled == [len(l.filled)]uint64{} {
+		o.needs &^= 1 << q.need
+	}
+}
+
+// any returns one of the queues.
+func (o *order) any() *queue { return o.ladders[bits.TrailingZeros64(o.needs)].lowest().of }
+
+// few is how many are looked at where the first will not do.
+const few = 8
+
+// best returns the queue of the lowest share whose head may go and needs no more than free, the oldest
+// head among equals. A class of needs that free lies in holds some that fit and some that do not; a few
+// of the lowest share are looked at.
+func (o *order) best(free int64, may func(*queue) bool) *queue {
+	var best *queue
+	for needs := o.needs & (uint64(2)<<needOf(max(0, free)) - 1); needs != 0; needs &= needs - 1 {
+		l := o.ladders[bits.TrailingZeros64(needs)]
+		n := l.lowest()
+		for i := 0; n != nil && i < few; i++ {
+			q := n.of
+			if best != nil && !before(q, n.class, best, best.place.class) {
+				break
+			}
+			if (q.head.bytes == 0 || q.head.bytes <= free) && may(q) {
+				best = q
+				break
+			}
+			n = l.after(n)
 		}
 	}
-	return nil
+	return best
 }

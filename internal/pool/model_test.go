@@ -43,7 +43,7 @@ var (
 type machine struct {
 	pool     *pool.Pool
 	ref      *reference
-	accounts [2]pool.Account
+	accounts [1]pool.Account // alone, so that the line is first in, first out
 	gates    []*pool.Gate
 	leases   []*leasePair // all that were ever granted
 	calls    []*callPair  // all that wait

@@ -26,6 +26,9 @@ const (
 	TooLarge          // bytes needed, by this lease in all / capacity: it can never fit
 	LineFull          // waiters in line / allowed
 	LineHeavy         // bytes that would wait / allowed
+	QueueFull         // waiters of this account in line / allowed
+	OverSlots         // leases of this account, those that wait included / its ceiling
+	OverBytes         // bytes that this account would hold / its ceiling
 	NoSlot            // the wait ended short of a slot: milliseconds waited / allowed
 	NoBytes           // the wait ended short of bytes: bytes needed / capacity
 	Ended             // the caller's context ended
@@ -42,20 +45,20 @@ type Result struct {
 
 // Request asks for the bytes of one batch, and for a slot where it asks for a lease of its own.
 type Request struct {
-	Account *Account // who it is for; never nil
+	Account *Account // who it is for, and whose slot and place in line it takes; never nil
 	Gate    *Gate    // a ceiling of the caller's own, or nil
-	Bytes   int64    // not negative
+	Bytes   int64    // in all; not negative
+	Others  []Share  // what of it is for others, none of them twice; kept
 	// Provisional marks bytes that are an estimate, which the first Settle replaces.
 	Provisional bool
 	// Debt grants at once whatever the pool holds, even closed: for bytes that will exist in any case.
 	Debt bool
 }
 
-// Account is what one tenant holds. The zero value is an account that holds nothing; it belongs to the
-// pool that it is first used with, whose lock guards it.
-type Account struct {
-	held int64
-	used int64
+// Share is what one account has in a batch.
+type Share struct {
+	Account *Account
+	Bytes   int64
 }
 
 // Gate is a ceiling on the leases that pass one user of the pool at once. The pool's lock guards it.
@@ -92,8 +95,18 @@ type Pool struct {
 		held           int64 // Σ bytes of leases; above capacity it is debt
 		used           int64 // slots
 		growing        int64 // leases with a slot that wait for more
-		growth         line  // of holders that want more
-		line           line  // of those that hold nothing
+		growth         fifo  // holders that want more
+
+		lines               []*line // those that hold nothing
+		queued, queuedBytes int64   // in all of them
+		age                 uint64  // of the last to join
+		late                []*waiter
+		barrier             *waiter // one of late
+		crowds              struct{ known, strangers ladder[Account] }
+
+		strangers party
+		parties   int64   // accounts that hold or wait, strangers counted as one
+		weights   float64 // of them
 	}
 }
 
@@ -108,43 +121,86 @@ func New(s Settings) *Pool {
 // not fit waits for at most the queue timeout or a quarter of the time that ctx has left, whichever is
 // shorter, so that a caller is answered while it can still make use of the answer.
 func (p *Pool) Acquire(ctx context.Context, l *Lease, r Request) Result {
-	l.pool, l.account, l.provisional = p, r.Account, r.Provisional
+	l.pool, l.account, l.others, l.provisional = p, r.Account, r.Others, r.Provisional
 	if ctx.Err() != nil && !r.Debt {
 		return Result{Outcome: Ended}
 	}
 	p.mu.Lock()
-	switch {
-	case r.Debt:
-	case p.mu.state == closed:
-		p.mu.Unlock()
-		return Result{Outcome: Closed}
-	case r.Bytes > p.mu.capacity:
-		limit := p.mu.capacity
-		p.mu.Unlock()
-		return Result{Outcome: TooLarge, Observed: r.Bytes, Limit: limit}
-	case !p.freeLocked(r.Gate, 1, r.Bytes) || p.mu.growth.first() != nil || p.mu.line.first() != nil:
-		return p.queueLocked(ctx, &waiter{lease: l, gate: r.Gate, slots: 1, bytes: r.Bytes, through: r.Bytes})
+	if !r.Debt {
+		if res := p.refusedLocked(r); res.Outcome != Granted {
+			p.mu.Unlock()
+			return res
+		}
+		if !p.freeLocked(r.Gate, 1, r.Bytes) || p.behindLocked(r) {
+			return p.queueLocked(ctx, &waiter{
+				lease: l, account: r.Account, gate: r.Gate, slots: 1, bytes: r.Bytes, through: r.Bytes,
+			})
+		}
 	}
-	p.grantLocked(l, r.Gate, 1, r.Bytes, r.Bytes)
+	p.chargeLocked(l, r.Gate, 1, r.Bytes, r.Bytes)
+	p.shareLocked(l, 1)
+	p.serveLocked()
 	p.mu.Unlock()
 	return Result{}
 }
 
+// refusedLocked returns why r is refused whoever else holds what, or Granted: what can never fit, and what
+// an account's own ceilings forbid, which is its own doing and not to be waited for.
+func (p *Pool) refusedLocked(r Request) Result {
+	if p.mu.state == closed {
+		return Result{Outcome: Closed}
+	}
+	if r.Bytes > p.mu.capacity {
+		return Result{Outcome: TooLarge, Observed: r.Bytes, Limit: p.mu.capacity}
+	}
+	own := r.Bytes
+	for _, s := range r.Others {
+		if res := p.overLocked(s.Account, 0, s.Bytes); res.Outcome != Granted {
+			return res
+		}
+		own -= s.Bytes
+	}
+	return p.overLocked(r.Account, 1, own)
+}
+
+// behindLocked reports whether somebody goes before r although it fits: a holder within its share that
+// wants more, one of its own account that came before, or the one for whom it is held back.
+func (p *Pool) behindLocked(r Request) bool {
+	if w := p.mu.growth.open(); w != nil && !p.overShareLocked(w.account, w.bytes) {
+		return true
+	}
+	if p.mu.queued == 0 {
+		return false
+	}
+	for _, q := range r.Account.queues {
+		if q.head != nil && !q.line.gate.full() {
+			return true
+		}
+	}
+	p.setBarrierLocked()
+	return p.heldBackLocked(r.Account, r.Bytes)
+}
+
 // queueLocked refuses w or lets it wait in line. It is called with the lock held and returns without it.
 func (p *Pool) queueLocked(ctx context.Context, w *waiter) Result {
-	q, allowed := &p.mu.line, p.patience(ctx)
+	const crowded = 8 // waiters of one account in a line that is full
+	allowed, a := p.patience(ctx), w.account
 	var res Result
 	switch {
 	case p.mu.state == draining:
 		res = Result{Outcome: Closed}
 	case p.maxQueued == 0 || allowed <= 0:
 		res = p.shortLocked(w)
-	case q.len >= p.maxQueued:
-		res = Result{Outcome: LineFull, Observed: q.len, Limit: p.maxQueued}
-	case q.len > 0 && w.bytes > p.mu.maxQueuedBytes-q.bytes:
-		res = Result{Outcome: LineHeavy, Observed: q.bytes + w.bytes, Limit: p.mu.maxQueuedBytes}
-	default:
+	case a.limits.Queued > 0 && a.waiting >= a.limits.Queued:
+		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: a.limits.Queued}
+	case a.limits.Queued > crowded && a.waiting >= crowded && p.lineFullLocked(w):
+		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: crowded}
+	case p.makeRoomLocked(w):
 		return p.waitLocked(ctx, w, allowed)
+	case p.mu.queued >= p.maxQueued:
+		res = Result{Outcome: LineFull, Observed: p.mu.queued, Limit: p.maxQueued}
+	default:
+		res = Result{Outcome: LineHeavy, Observed: p.mu.queuedBytes + w.bytes, Limit: p.mu.maxQueuedBytes}
 	}
 	p.mu.Unlock()
 	return res
@@ -164,11 +220,13 @@ func (p *Pool) waitLocked(ctx context.Context, w *waiter, allowed time.Duration)
 	w.since, w.allowed, w.answered = time.Now(), allowed, make(chan struct{})
 	p.enterLocked(w)
 	p.serveLocked()
+	if !w.done {
+		// A timer with a function costs half of one with a channel, which select has to enlist and withdraw.
+		w.timer = time.AfterFunc(allowed/2, func() { p.timePassed(ctx, w) })
+		defer w.timer.Stop()
+	}
 	p.mu.Unlock()
 
-	// A timer with a function costs half of one with a channel, which select has to enlist and withdraw.
-	timer := time.AfterFunc(allowed, func() { p.giveUp(ctx, w) })
-	defer timer.Stop()
 	select {
 	case <-w.answered:
 	case <-ctx.Done():
@@ -181,6 +239,22 @@ func (p *Pool) waitLocked(ctx context.Context, w *waiter, allowed time.Duration)
 	}
 	res.Waited = w.waited()
 	return res
+}
+
+// timePassed is called at half of w's time, from when on others may be held back for it, and at its end.
+func (p *Pool) timePassed(ctx context.Context, w *waiter) {
+	p.mu.Lock()
+	if w.late || w.done {
+		p.mu.Unlock()
+		p.giveUp(ctx, w)
+		return
+	}
+	defer p.mu.Unlock()
+	w.late = true
+	w.timer.Reset(w.allowed - w.allowed/2)
+	if w.slots > 0 {
+		p.mu.late = append(p.mu.late, w)
+	}
 }
 
 // giveUp answers w on behalf of whoever waits, unless it was answered meanwhile.
@@ -232,9 +306,14 @@ func (p *Pool) end(s state) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.state = max(p.mu.state, s)
-	for _, q := range [...]*line{&p.mu.growth, &p.mu.line} {
-		for q.head != nil {
-			p.answerLocked(q.head, Result{Outcome: Closed})
+	for p.mu.growth.head != nil {
+		p.answerLocked(p.mu.growth.head, Result{Outcome: Closed})
+	}
+	for _, l := range p.mu.lines {
+		for _, o := range [...]*order{&l.known, &l.strangers} {
+			for o.needs != 0 {
+				p.answerLocked(o.any().head, Result{Outcome: Closed})
+			}
 		}
 	}
 }
@@ -255,7 +334,7 @@ func (p *Pool) Stats() Stats {
 	return Stats{
 		Held: p.mu.held, Capacity: p.mu.capacity,
 		Used: p.mu.used, Slots: p.slots,
-		Queued: p.mu.line.len, MaxQueued: p.maxQueued, QueuedBytes: p.mu.line.bytes,
+		Queued: p.mu.queued, MaxQueued: p.maxQueued, QueuedBytes: p.mu.queuedBytes,
 		Growing: p.mu.growth.len,
 	}
 }
