@@ -28,9 +28,9 @@ import (
 )
 
 // Decode sets the fields of the struct that into points to from conf, by their mapstructure tags, and
-// leaves those alone whose keys are absent or empty. Fields are structs of fields, or strings, float64,
-// int64 (whole numbers), time.Duration, implementations of [encoding.TextUnmarshaler], and pointers to
-// these, which stay nil unless the key is set. The tag strict:"size" makes an int64 take sizes
+// leaves those alone whose keys are absent or empty. Fields are structs of fields, maps of strings to
+// structs, lists of strings, or strings, float64, int64 (whole numbers), time.Duration, implementations of
+// [encoding.TextUnmarshaler], and pointers to these, which stay nil unless the key is set. The tag strict:"size" makes an int64 take sizes
 // ([ParseSize]), strict:"count" makes it take the word unlimited besides numbers ([ParseCount]).
 func Decode(conf *confmap.Conf, into any) error {
 	target := reflect.ValueOf(into).Elem()
@@ -60,6 +60,10 @@ func misfits(found map[string]any, t reflect.Type, prefix string) []misfit {
 	for f := range fieldsOf(t) {
 		fields[key(f)] = f.Type
 	}
+	return misfitsOf(found, fields, prefix)
+}
+
+func misfitsOf(found map[string]any, fields map[string]reflect.Type, prefix string) []misfit {
 	var faults []misfit
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		path, value := prefix+name, found[name]
@@ -74,13 +78,22 @@ func misfits(found map[string]any, t reflect.Type, prefix string) []misfit {
 			report("is not a key here, allowed are %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 		case isSection(ft) && isMap:
 			faults = append(faults, misfits(sub, ft, path+confmap.KeyDelimiter)...)
-		case isSection(ft) && isEmpty(value):
+		case isMapOfSections(ft) && isMap:
+			for _, name := range slices.Sorted(maps.Keys(sub)) {
+				one := map[string]any{name: sub[name]}
+				faults = append(faults, misfitsOf(one, map[string]reflect.Type{name: ft.Elem()}, path+confmap.KeyDelimiter)...)
+			}
+		case !isValue(ft) && isEmpty(value):
 			faults = append(faults, misfit{path, nil})
 		case isSection(ft):
 			report("must hold keys (%s), got %v", strings.Join(keysOf(ft), ", "), value)
-		case !isSection(ft) && isMap:
+		case isMapOfSections(ft):
+			report("must hold names with keys (%s) each, got %v", strings.Join(keysOf(ft.Elem()), ", "), value)
+		case ft.Kind() == reflect.Slice && !isList:
+			report("must be a list such as [a, b], got %v", value)
+		case isMap:
 			report("must be a single value, got keys (%s)", strings.Join(slices.Sorted(maps.Keys(sub)), ", "))
-		case !isSection(ft) && isList:
+		case isList && ft.Kind() != reflect.Slice:
 			report("must be a single value, got the list %v", value)
 		}
 	}
@@ -111,8 +124,13 @@ func mirror(t reflect.Type) reflect.Type {
 	var fields []reflect.StructField
 	for f := range fieldsOf(t) {
 		ft := reflect.TypeFor[text]()
-		if isSection(f.Type) {
+		switch {
+		case isSection(f.Type):
 			ft = mirror(f.Type)
+		case isMapOfSections(f.Type):
+			ft = reflect.MapOf(f.Type.Key(), mirror(f.Type.Elem()))
+		case f.Type.Kind() == reflect.Slice:
+			ft = reflect.TypeFor[[]text]()
 		}
 		fields = append(fields, reflect.StructField{Name: f.Name, Type: ft, Tag: f.Tag})
 	}
@@ -124,8 +142,29 @@ func assign(target, written reflect.Value, prefix string) []error {
 	var errs []error
 	for f := range fieldsOf(target.Type()) {
 		to, from, path := target.FieldByIndex(f.Index), written.FieldByName(f.Name), prefix+key(f)
-		if isSection(f.Type) {
+		switch {
+		case isSection(f.Type):
 			errs = append(errs, assign(to, from, path+confmap.KeyDelimiter)...)
+			continue
+		case isMapOfSections(f.Type):
+			if from.Len() > 0 {
+				to.Set(reflect.MakeMap(f.Type))
+			}
+			for it := from.MapRange(); it.Next(); {
+				one := reflect.New(f.Type.Elem()).Elem()
+				errs = append(errs, assign(one, it.Value(), path+confmap.KeyDelimiter+it.Key().String()+confmap.KeyDelimiter)...)
+				to.SetMapIndex(it.Key(), one)
+			}
+			continue
+		case f.Type.Kind() == reflect.Slice:
+			if from.Len() > 0 {
+				to.Set(reflect.MakeSlice(f.Type, 0, from.Len()))
+			}
+			for i := range from.Len() {
+				if s := strings.TrimSpace(from.Index(i).String()); s != "" {
+					to.Set(reflect.Append(to, reflect.ValueOf(s)))
+				}
+			}
 			continue
 		}
 		s := strings.TrimSpace(from.String())
@@ -225,3 +264,10 @@ func keysOf(t reflect.Type) []string {
 func key(f reflect.StructField) string { return f.Tag.Get("mapstructure") }
 
 func isSection(t reflect.Type) bool { return t.Kind() == reflect.Struct }
+
+// isValue reports whether t is written as a single value.
+func isValue(t reflect.Type) bool {
+	return t.Kind() != reflect.Struct && t.Kind() != reflect.Map && t.Kind() != reflect.Slice
+}
+
+func isMapOfSections(t reflect.Type) bool { return t.Kind() == reflect.Map && isSection(t.Elem()) }

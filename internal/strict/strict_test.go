@@ -23,8 +23,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type config struct {
-	Name    string  `mapstructure:"name"`
-	Section section `mapstructure:"section"`
+	Name    string             `mapstructure:"name"`
+	Section section            `mapstructure:"section"`
+	Names   []string           `mapstructure:"names"`
+	Each    map[string]section `mapstructure:"each"`
 }
 
 type section struct {
@@ -93,6 +95,34 @@ func TestValuesAreReadAsTheyAreWritten(t *testing.T) {
 			require.Equal(t, want, got)
 		})
 	}
+}
+
+func TestListsAndMaps(t *testing.T) {
+	t.Setenv("NAME", "0512")
+	for yaml, want := range map[string]config{
+		"names: [a, '${env:NAME}', '']": {Names: []string{"a", "0512"}},
+		"names: a,b":                    {Names: []string{"a", "b"}},
+		"names: a":                      {Names: []string{"a"}},
+		"names: []":                     {},
+		"names: ":                       {},
+		"each: ":                        {},
+		"each: {}":                      {},
+		"each: {a: {size: 1k}, b.c/d: {count: 3}}": {Each: map[string]section{"a": {Size: 1024}, "b.c/d": {Count: 3}}},
+		"each: {a: , b: {}}":                       {Each: map[string]section{"b": {}}},
+		"each: {a: {max_size: 5, timeout: }}":      {Each: map[string]section{"a": {MaxSize: new(int64(5))}}},
+	} {
+		got, err := decode(t, yaml)
+		require.NoError(t, err, yaml)
+		want.Name, want.Section = defaults().Name, defaults().Section
+		require.Equal(t, want, got, yaml)
+	}
+	_, err := decode(t, "{names: {a: 1}, each: {a: {size: big, sise: 1}, b: 5}}")
+	require.EqualError(t, err, "'each::a::sise' is not a key here, allowed are count, fraction, max_size, share, size, timeout, whole\n"+
+		"'each::b' must hold keys (count, fraction, max_size, share, size, timeout, whole), got 5\n"+
+		"'names' must be a single value, got keys (a)\n"+
+		"'each::a::size' must be a whole number of bytes below 2^63, or a size such as 512MiB, got big")
+	_, err = decode(t, "each: [a]")
+	require.EqualError(t, err, "'each' must hold names with keys (count, fraction, max_size, share, size, timeout, whole) each, got [a]")
 }
 
 func TestEmptyMeansUnset(t *testing.T) {
