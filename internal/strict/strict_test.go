@@ -101,8 +101,6 @@ func TestListsAndMaps(t *testing.T) {
 	t.Setenv("NAME", "0512")
 	for yaml, want := range map[string]config{
 		"names: [a, '${env:NAME}', '']": {Names: []string{"a", "0512"}},
-		"names: a,b":                    {Names: []string{"a", "b"}},
-		"names: a":                      {Names: []string{"a"}},
 		"names: []":                     {},
 		"names: ":                       {},
 		"each: ":                        {},
@@ -119,7 +117,7 @@ func TestListsAndMaps(t *testing.T) {
 	_, err := decode(t, "{names: {a: 1}, each: {a: {size: big, sise: 1}, b: 5}}")
 	require.EqualError(t, err, "'each::a::sise' is not a key here, allowed are count, fraction, max_size, share, size, timeout, whole\n"+
 		"'each::b' must hold keys (count, fraction, max_size, share, size, timeout, whole), got 5\n"+
-		"'names' must be a single value, got keys (a)\n"+
+		"'names' must be a list such as [a, b], got map[a:1]\n"+
 		"'each::a::size' must be a whole number of bytes below 2^63, or a size such as 512MiB, got big")
 	_, err = decode(t, "each: [a]")
 	require.EqualError(t, err, "'each' must hold names with keys (count, fraction, max_size, share, size, timeout, whole) each, got [a]")
