@@ -11,6 +11,10 @@ import (
 // Governor decides which batches a process may hold, and for how long they wait. All methods are safe
 // for concurrent use.
 type Governor interface {
+	// Identify returns the tenant that ctx speaks for. It is ok if what the governor is configured to look
+	// at names one; else it is the default tenant.
+	Identify(ctx context.Context) (tenant string, ok bool)
+
 	// Register announces a user of the governor and the ceilings it lowers for what passes through it. A
 	// ceiling that would raise what the governor allows is an error that states both figures;
 	// MaxConcurrent alone is capped without a word. Users that register under the same component and
@@ -33,6 +37,7 @@ type Limits struct {
 	MaxBatchItems     int64         // spans, data points, log records or samples in one batch
 	MaxConcurrent     int64         // batches at work at once; more of them wait
 	ProcessingTimeout time.Duration // time under a lease, after which the batch's context ends
+	NamesTenants      bool          // the user's requests may name tenants, see Share
 }
 
 // Ceilings are what holds for one registered user: its own limits where it set any, the governor's where
@@ -44,11 +49,15 @@ type Ceilings interface {
 	Memory() (usage, limit int64)
 	// Concurrency returns the number of batches at work through this user, and how many it may have.
 	Concurrency() (usage, limit int64)
+	// CountsWireSize reports whether any rate is in bytes, so that Share.WireSize matters.
+	CountsWireSize() bool
 }
 
-// Request describes one batch.
+// Request describes one batch. If several tenants have a share in it, it is admitted or refused whole: the
+// first one's are the slot and the place in line, and each is held to its own ceilings and rates.
 type Request struct {
 	Share
+	Others      []Share  // of further tenants, each named once; kept by the lease
 	Signal      string   // traces, metrics, logs or profiles
 	Ceilings    Ceilings // as Register returned them; nil applies the governor's own
 	Provisional bool     // the figures are estimates, which the first Settle replaces
@@ -56,9 +65,10 @@ type Request struct {
 
 // Share is what one tenant has in a batch.
 type Share struct {
-	Tenant string // empty: the default tenant
-	Memory int64  // bytes of heap that the batch takes
-	Items  int64  // spans, data points, log records or samples
+	Tenant   string // as its data names it; empty: whoever the context speaks for, see Governor.Identify
+	Memory   int64  // bytes of heap
+	WireSize int64  // bytes of uncompressed OTLP protobuf; see Ceilings.CountsWireSize
+	Items    int64  // spans, data points, log records or samples
 }
 
 // Lease is the right to hold one batch. All methods are safe for concurrent use.

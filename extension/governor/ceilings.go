@@ -5,6 +5,7 @@ package governor
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/otel-governor/otel-governor/admission"
@@ -19,6 +20,42 @@ type ceilings struct {
 	governor *governor
 	gate     *pool.Gate
 	lowered  admission.Limits
+
+	mu struct {
+		sync.Mutex
+		last  finish // the last batch that came through
+		other finish // the last one of another tenant than that
+	}
+}
+
+// finish is when a tenant's batch came through.
+type finish struct {
+	tenant *member
+	at     time.Time
+}
+
+// finished notes that a batch of t ended. Only what was not refused came through.
+func (c *ceilings) finished(t *member, at time.Time, reason admission.Reason) {
+	if reason != "" || !c.governor.identified.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.last.tenant != t {
+		c.mu.other = c.mu.last
+	}
+	c.mu.last = finish{t, at}
+}
+
+// passedBy reports whether a batch of another tenant than t came through since then.
+func (c *ceilings) passedBy(t *member, since time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.mu.last
+	if f.tenant == t {
+		f = c.mu.other
+	}
+	return f.tenant != nil && f.at.After(since)
 }
 
 var _ admission.Ceilings = (*ceilings)(nil)
@@ -34,6 +71,9 @@ func (g *governor) Register(l admission.Limits) (admission.Ceilings, bool, error
 		exceeds("processing_timeout", l.ProcessingTimeout, timeout, timeout > 0 && l.ProcessingTimeout > timeout),
 	); err != nil {
 		return nil, false, err
+	}
+	if l.NamesTenants {
+		g.tellApart()
 	}
 	if l.MaxConcurrent == 0 || l.MaxConcurrent > a.MaxConcurrent {
 		l.MaxConcurrent = a.MaxConcurrent
@@ -66,7 +106,7 @@ func (g *governor) of(r admission.Request) *ceilings {
 }
 
 // judge returns the refusal that any batch like r meets, or one without a reason.
-func (c *ceilings) judge(r admission.Request) admission.Error {
+func (c *ceilings) judge(r admission.Share) admission.Error {
 	if most := c.batchMemory(); r.Memory > most {
 		return admission.Error{Reason: admission.BatchMemory, Observed: r.Memory, Limit: most}
 	}
@@ -107,6 +147,9 @@ func (c *ceilings) ProcessingTimeout() time.Duration {
 	}
 	return c.timeout()
 }
+
+// CountsWireSize implements admission.Ceilings.
+func (c *ceilings) CountsWireSize() bool { return c.governor.countsBytes.Load() }
 
 // Memory implements admission.Ceilings.
 func (c *ceilings) Memory() (usage, limit int64) {

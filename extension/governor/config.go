@@ -30,7 +30,9 @@ type Config struct {
 	Mode      Mode            `mapstructure:"mode"`
 	Memory    MemoryConfig    `mapstructure:"memory"`
 	Admission AdmissionConfig `mapstructure:"admission"`
+	Tenants   TenantsConfig   `mapstructure:"tenants"`
 	Guard     GuardConfig     `mapstructure:"guard"`
+	Telemetry TelemetryConfig `mapstructure:"telemetry"`
 }
 
 // MemoryConfig says how large the pool is.
@@ -118,6 +120,7 @@ func (c *Config) Validate() error {
 	check(a.MaxBatchItems >= 1, "admission::max_batch_items", "at least 1, or unlimited", a.MaxBatchItems)
 	check(g.HeapHeadroomFraction >= 0 && g.HeapHeadroomFraction < 1,
 		"guard::heap_headroom_fraction", "in [0, 1)", g.HeapHeadroomFraction)
+	errs = append(errs, c.Tenants.validate(a), c.Telemetry.validate())
 	return errors.Join(errs...)
 }
 
@@ -138,6 +141,8 @@ func createDefaultConfig() *Config {
 			ProcessingTimeout: 30 * time.Second,
 			MaxBatchItems:     strict.Unlimited,
 		},
-		Guard: GuardConfig{HeapHeadroomFraction: 0.25},
+		Tenants:   TenantsConfig{MaxTracked: 10000, IdleTimeout: 10 * time.Minute},
+		Guard:     GuardConfig{HeapHeadroomFraction: 0.25},
+		Telemetry: TelemetryConfig{Tenants: TenantsNone, Top: 20},
 	}
 }

@@ -18,6 +18,14 @@ const (
 	delaySpread = 2 * time.Second
 )
 
+// maxComputedDelay bounds the delays that follow from what is missing.
+const maxComputedDelay = 30 * time.Second
+
+// computed returns the delay for a client that can be served once wait has passed, and no sooner.
+func computed(wait time.Duration) time.Duration {
+	return min(max(wait, admission.MinRetryAfter)+rand.N(delaySpread), maxComputedDelay)
+}
+
 // delay tells refused clients of one tenant when to come back: later while it keeps being refused, but
 // no later for being refused more often within one delay. The zero value is ready for use.
 type delay struct {

@@ -24,6 +24,7 @@ import (
 	"github.com/otel-governor/otel-governor/internal/advice"
 	"github.com/otel-governor/otel-governor/internal/pool"
 	"github.com/otel-governor/otel-governor/internal/pressure"
+	"github.com/otel-governor/otel-governor/internal/tenant"
 )
 
 var (
@@ -41,12 +42,14 @@ type governor struct {
 	telemetry *telemetry
 	read      func() (machine, error) // what the kernel allows; replaced in tests
 	pool      *pool.Pool
-	tenant    pool.Account // the only one
-	delay     delay        // of its refusals
-	refusals  refusals
+	tenants   *registry
+	allowed   map[string]bool // the only tenants there are, if not empty
+	overrides *tenant.OverridesFile
 
 	everyone       *ceilings // what holds for those who did not register
 	maxBatchMemory atomic.Int64
+	identified     atomic.Bool // tenants are told apart
+	countsBytes    atomic.Bool // some rate is in bytes
 
 	mu struct {
 		sync.Mutex
@@ -75,6 +78,7 @@ func newGovernor(set extension.Settings, config *Config) (*governor, error) {
 		read:   readMachine,
 		pool:   pool.New(settings),
 	}
+	g.newTenants()
 	g.mu.soft.fraction = config.Memory.GoMemLimitFraction
 	g.everyone = &ceilings{governor: g}
 	g.mu.users = map[user]*ceilings{}
@@ -106,6 +110,9 @@ func (g *governor) Start(_ context.Context, host component.Host) error {
 	}
 	g.mu.asynchronous = true
 	g.resizeLocked(m)
+	if err := g.loadOverrides(); err != nil {
+		return err
+	}
 	if err := g.telemetry.observe(g); err != nil {
 		return err
 	}
@@ -179,20 +186,25 @@ func (g *governor) resizeLocked(m machine) {
 	g.pool.Resize(s.capacity(), share(s.capacity(), g.config.Admission.MaxQueuedFraction))
 }
 
-// watch follows the memory limit, which the kernel lets others change while the process runs, and logs
-// what was refused meanwhile.
+// watch follows the memory limit, which the kernel lets others change while the process runs, forgets idle
+// tenants, follows the overrides, and logs what was refused meanwhile.
 func (g *governor) watch(ctx context.Context) {
 	defer close(g.done)
 	refresh := time.NewTicker(g.config.Memory.RefreshInterval)
 	defer refresh.Stop()
+	tenants := time.NewTicker(tenantsInterval)
+	defer tenants.Stop()
 	summary := time.NewTicker(summaryInterval)
 	defer summary.Stop()
 	for {
 		select {
 		case <-refresh.C:
 			g.refresh(ctx)
+		case now := <-tenants.C:
+			g.tenants.Sweep(now)
+			g.reloadOverrides()
 		case <-summary.C:
-			g.refusals.flush(g.logger)
+			g.summarize()
 		case <-ctx.Done():
 			return
 		}
@@ -241,7 +253,7 @@ func (g *governor) Shutdown(context.Context) error {
 		g.cancel()
 		<-g.done
 	}
-	g.refusals.flush(g.logger)
+	g.summarize()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.soft.restore()

@@ -3,8 +3,10 @@
 package governor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,20 +14,22 @@ import (
 
 	"github.com/otel-governor/otel-governor/admission"
 	"github.com/otel-governor/otel-governor/internal/pool"
+	"github.com/otel-governor/otel-governor/internal/tenant"
 )
-
-// defaultTenant is whose batch it is while nobody is told apart.
-const defaultTenant = "default"
 
 // lease is an admitted batch, or the part that a further user has in one.
 type lease struct {
 	pool.Lease
 	ceilings *ceilings
+	claims   claims
+	root     *lease // of a part
 	signal   string
-	memory   int64
+	memory   int64     // in all
 	start    time.Time // when it was asked for
 	waited   time.Duration
-	part     bool
+
+	provisional atomic.Bool // its claims rest on estimates
+	breach      bool        // in observe mode: it was admitted all the same
 }
 
 var _ admission.Lease = (*lease)(nil)
@@ -35,6 +39,9 @@ var reasons = [...]admission.Reason{
 	pool.TooLarge:  admission.MemoryLimit,
 	pool.LineFull:  admission.QueueFull,
 	pool.LineHeavy: admission.QueueFull,
+	pool.QueueFull: admission.QueueFull,
+	pool.OverSlots: admission.TenantConcurrency,
+	pool.OverBytes: admission.TenantMemory,
 	pool.NoSlot:    admission.QueueTimeout,
 	pool.NoBytes:   admission.MemoryContended,
 	pool.Ended:     admission.Canceled,
@@ -43,8 +50,10 @@ var reasons = [...]admission.Reason{
 
 // Admit implements admission.Governor.
 func (g *governor) Admit(ctx context.Context, r admission.Request) (admission.Lease, error) {
-	l := &lease{ceilings: g.of(r), signal: r.Signal, memory: r.Memory, start: time.Now()}
-	err := l.ask(ctx, r, func(p pool.Request) pool.Result { return g.pool.Acquire(ctx, &l.Lease, p) })
+	l := &lease{ceilings: g.of(r), signal: r.Signal, start: time.Now()}
+	l.provisional.Store(r.Provisional)
+	l.claims = g.claim(ctx, &r)
+	err := l.ask(ctx, &r, func(p pool.Request) pool.Result { return g.pool.Acquire(ctx, &l.Lease, p) })
 	if err != nil {
 		g.telemetry.decided(ctx, outcome{r.Signal, err.Reason}, time.Since(l.start))
 		return nil, err
@@ -52,20 +61,36 @@ func (g *governor) Admit(ctx context.Context, r admission.Request) (admission.Le
 	return l, nil
 }
 
-// Settle implements admission.Lease.
+// Settle implements admission.Lease. The first of a provisional lease goes through the tenants' gates with
+// the true figures, and its claims become those of the lease; any other pays for bytes alone, since
+// tenants and rates have been charged for the batch already.
 func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Lease, error) {
-	part := &lease{ceilings: l.ceilings.governor.of(r), signal: r.Signal, start: time.Now(), part: true}
+	root := l
+	if l.root != nil {
+		root = l.root
+	}
+	g := l.ceilings.governor
+	part := &lease{ceilings: g.of(r), root: root, signal: r.Signal, start: time.Now()}
+	first := root.provisional.CompareAndSwap(true, false)
+	if first {
+		part.claims = g.claim(ctx, &r)
+	}
 	released := false
-	err := part.ask(ctx, r, func(p pool.Request) pool.Result {
+	err := part.ask(ctx, &r, func(p pool.Request) pool.Result {
 		res := l.Lease.Settle(ctx, &part.Lease, p)
 		released = res.Outcome == pool.Released
 		return res
 	})
-	if released {
+	switch {
+	case released:
+		part.claims.end(time.Now(), nil, tenant.Undecided, true)
 		return nil, admission.ErrReleased
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
+	case first:
+		root.claims.end(time.Now(), nil, tenant.Undecided, true)
+		root.claims, part.claims = part.claims, claims{}
+		root.memory, root.breach = part.memory, part.breach
 	}
 	return part, nil
 }
@@ -83,28 +108,56 @@ func (l *lease) Grow(ctx context.Context, memory int64) error {
 		l.Owe(memory)
 		return nil
 	}
-	return l.refuse(ctx, refusal(res))
+	return l.refuse(ctx, l.owner(), refusal(res))
+}
+
+// owner is whose batch it is.
+func (l *lease) owner() *member {
+	if t := l.claims.owner.tenant; t != nil || l.root == nil {
+		return t
+	}
+	return l.root.claims.owner.tenant
 }
 
 // ask takes r by way of take unless a gate forbids it. In observe mode it is only counted what was
-// forbidden, and r taken all the same.
-func (l *lease) ask(ctx context.Context, r admission.Request, take func(pool.Request) pool.Result) *admission.Error {
+// forbidden, and r taken all the same. On failure l has no claims any more.
+func (l *lease) ask(ctx context.Context, r *admission.Request, take func(pool.Request) pool.Result) *admission.Error {
 	g := l.ceilings.governor
-	p := pool.Request{Account: &g.tenant, Gate: l.ceilings.gate, Bytes: max(0, r.Memory), Provisional: r.Provisional}
-	forbidden := l.ceilings.judge(r)
+	all := admission.Share{Memory: max(0, r.Memory), Items: r.Items}
+	for _, s := range r.Others {
+		all.Memory += max(0, s.Memory)
+		all.Items += s.Items
+	}
+	l.memory = all.Memory
+	p := pool.Request{Gate: l.ceilings.gate, Bytes: all.Memory, Provisional: r.Provisional}
+	if l.claims.owner.tenant != nil {
+		p.Account, p.Others = l.claims.accounts()
+	}
+
+	at := &l.claims.owner // whose claim was refused
+	forbidden := l.ceilings.judge(all)
+	if forbidden.Reason == "" {
+		at, forbidden = g.pass(&l.claims, r, l.start)
+	}
 	if forbidden.Reason == "" {
 		res := take(p)
 		if l.waited = res.Waited; res.Outcome == pool.Granted || res.Outcome == pool.Released {
 			return nil
 		}
-		forbidden = refusal(res)
+		at, forbidden = &l.claims.owner, refusal(res)
 	}
 	if g.observing(ctx, forbidden.Reason) {
-		p.Debt = true
+		p.Debt, l.breach = true, forbidden.Reason.Breach()
 		take(p)
 		return nil
 	}
-	return l.refuse(ctx, forbidden)
+	outcome := tenant.Undecided
+	if forbidden.Reason.Breach() {
+		outcome = tenant.Breach
+	}
+	err := l.refuse(ctx, cmp.Or(at.tenant, l.owner()), forbidden)
+	l.claims.end(time.Now(), at, outcome, true)
+	return err
 }
 
 // refusal is what a pool's answer is to the outside.
@@ -128,20 +181,22 @@ func (g *governor) observing(ctx context.Context, reason admission.Reason) bool 
 
 // Refuse implements admission.Lease.
 func (l *lease) Refuse(ctx context.Context, reason admission.Reason, observed, limit int64) *admission.Error {
-	return l.refuse(ctx, admission.Error{Reason: reason, Observed: observed, Limit: limit})
+	return l.refuse(ctx, l.owner(), admission.Error{Reason: reason, Observed: observed, Limit: limit})
 }
 
 // refuse completes e by what the client needs to know, and makes it known.
-func (l *lease) refuse(ctx context.Context, e admission.Error) *admission.Error {
-	g := l.ceilings.governor
-	e.Tenant = defaultTenant
-	if e.Reason.Delayed() {
-		e.RetryAfter = g.delay.next(time.Now())
+func (l *lease) refuse(ctx context.Context, t *member, e admission.Error) *admission.Error {
+	e.Tenant = tenant.Show(t.Name())
+	switch {
+	case e.RetryAfter > 0:
+		e.RetryAfter = computed(e.RetryAfter)
+	case e.Reason.Delayed():
+		e.RetryAfter = t.Value.delay.next(time.Now())
 	}
 	if e.Reason == admission.Canceled {
 		e.Cause = context.Cause(ctx)
 	}
-	g.refusals.add(e.Reason)
+	t.Value.refusals.add(e.Reason)
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		span.AddEvent("governor.refused", trace.WithAttributes(
 			attribute.String("error.type", string(e.Reason)),
@@ -155,17 +210,35 @@ func (l *lease) refuse(ctx context.Context, e admission.Error) *admission.Error 
 // Release implements admission.Lease. A refusal among the outcomes, of this lease or of a limiter further
 // down that shares it, makes the batch's one point a refusal.
 func (l *lease) Release(result error) {
-	if !l.Lease.Release() || l.part {
+	if !l.Lease.Release() || l.root != nil {
 		return
 	}
-	g, took := l.ceilings.governor, time.Since(l.start)
+	g, now := l.ceilings.governor, time.Now()
+	took := now.Sub(l.start)
 	var reason admission.Reason
+	verdict := tenant.Fine
 	if refusal := (*admission.Error)(nil); errors.As(result, &refusal) {
-		reason = refusal.Reason
+		reason, verdict = refusal.Reason, l.verdict(refusal.Reason)
 	} else if t := l.ceilings.timeout(); t > 0 && took-l.waited > t {
 		g.observing(context.Background(), admission.ProcessingTimeout)
 	}
+	if l.breach {
+		verdict = tenant.Breach
+	}
+	l.ceilings.finished(l.owner(), now, reason)
+	l.claims.end(now, &l.claims.owner, verdict, false)
 	ctx := context.Background()
 	g.telemetry.decided(ctx, outcome{l.signal, reason}, took)
 	g.telemetry.worked(ctx, l.signal, l.memory, l.waited, took-l.waited)
+}
+
+// verdict is what a refusal of a batch that was admitted is to its tenant's breaker. A timeout is a breach only
+// if another tenant's batch came through the same way meanwhile: what is stuck is nobody's breach.
+func (l *lease) verdict(reason admission.Reason) tenant.Outcome {
+	switch {
+	case reason.Breach(), reason == admission.ProcessingTimeout && l.ceilings.passedBy(l.owner(), l.start):
+		return tenant.Breach
+	default:
+		return tenant.Undecided
+	}
 }

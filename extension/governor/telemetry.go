@@ -98,6 +98,7 @@ func (t *telemetry) observe(g *governor) error {
 		return g.mu.sizing
 	}
 	return errors.Join(
+		t.observeTenants(g),
 		t.RegisterGovernorMemoryUsageCallback(stat(func(s pool.Stats) int64 { return s.Held })),
 		t.RegisterGovernorMemoryLimitCallback(stat(func(s pool.Stats) int64 { return s.Capacity })),
 		t.RegisterGovernorConcurrencyUsageCallback(stat(func(s pool.Stats) int64 { return s.Used })),
@@ -114,5 +115,56 @@ func (t *telemetry) observe(g *governor) error {
 			}
 			return nil
 		}),
+	)
+}
+
+// observeTenants registers the gauges over the tenants. Those by name are bounded, and off by default.
+func (t *telemetry) observeTenants(g *governor) error {
+	gauge := func(value func() int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value())
+			return nil
+		}
+	}
+	err := errors.Join(
+		t.RegisterGovernorTenantCountCallback(gauge(g.tenants.Len)),
+		t.RegisterGovernorTenantLimitCallback(gauge(func() int64 { return g.config.Tenants.MaxTracked })),
+		t.RegisterGovernorTenantBreakersOpenCallback(gauge(func() (open int64) {
+			for m := range g.tenants.All() {
+				if m.Open() {
+					open++
+				}
+			}
+			return open
+		})),
+	)
+	if f := g.overrides; f != nil {
+		err = errors.Join(err, t.RegisterGovernorOverridesValidCallback(gauge(func() int64 {
+			if f.Valid() {
+				return 1
+			}
+			return 0
+		})))
+	}
+	counts := func(*member) bool { return true }
+	switch g.config.Telemetry.Tenants {
+	case TenantsNone:
+		return err
+	case TenantsConfigured:
+		counts = (*member).Configured
+	}
+	each := func(value func(usage) int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			for _, u := range g.usages(int(g.config.Telemetry.Top), counts) {
+				o.Observe(value(u), metric.WithAttributes(attribute.String("governor.tenant", u.name)))
+			}
+			return nil
+		}
+	}
+	return errors.Join(err,
+		t.RegisterGovernorTenantMemoryUsageCallback(each(func(u usage) int64 { return u.bytes })),
+		t.RegisterGovernorTenantMemoryLimitCallback(each(func(u usage) int64 { return u.maxBytes })),
+		t.RegisterGovernorTenantConcurrencyUsageCallback(each(func(u usage) int64 { return u.batches })),
+		t.RegisterGovernorTenantConcurrencyLimitCallback(each(func(u usage) int64 { return u.maxBatches })),
 	)
 }

@@ -17,6 +17,9 @@ import (
 type Config struct {
 	// Governor names the extension to ask. Unset, it is the only governor there is.
 	Governor *component.ID `mapstructure:"governor"`
+	// TenantAttribute is the resource attribute that names the tenant of what a resource sent, where the
+	// request itself names none.
+	TenantAttribute string `mapstructure:"tenant_attribute"`
 	// Limits lower the governor's ceilings for what passes here.
 	Limits LimitsConfig `mapstructure:"limits"`
 }

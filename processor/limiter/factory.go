@@ -40,7 +40,9 @@ func createTraces(_ context.Context, set processor.Settings, cfg component.Confi
 	if err != nil {
 		return nil, err
 	}
-	c, err := consumer.NewTraces(governed(l, footprint.Traces, ptrace.Traces.SpanCount, next.ConsumeTraces))
+	c, err := consumer.NewTraces(governed(l, kind[ptrace.Traces]{
+		footprint.Traces, ptrace.Traces.SpanCount, footprint.TracesByResource, new(ptrace.ProtoMarshaler).TracesSize,
+	}, next.ConsumeTraces))
 	return struct {
 		*limiter
 		consumer.Traces
@@ -52,7 +54,9 @@ func createMetrics(_ context.Context, set processor.Settings, cfg component.Conf
 	if err != nil {
 		return nil, err
 	}
-	c, err := consumer.NewMetrics(governed(l, footprint.Metrics, pmetric.Metrics.DataPointCount, next.ConsumeMetrics))
+	c, err := consumer.NewMetrics(governed(l, kind[pmetric.Metrics]{
+		footprint.Metrics, pmetric.Metrics.DataPointCount, footprint.MetricsByResource, new(pmetric.ProtoMarshaler).MetricsSize,
+	}, next.ConsumeMetrics))
 	return struct {
 		*limiter
 		consumer.Metrics
@@ -64,7 +68,9 @@ func createLogs(_ context.Context, set processor.Settings, cfg component.Config,
 	if err != nil {
 		return nil, err
 	}
-	c, err := consumer.NewLogs(governed(l, footprint.Logs, plog.Logs.LogRecordCount, next.ConsumeLogs))
+	c, err := consumer.NewLogs(governed(l, kind[plog.Logs]{
+		footprint.Logs, plog.Logs.LogRecordCount, footprint.LogsByResource, new(plog.ProtoMarshaler).LogsSize,
+	}, next.ConsumeLogs))
 	return struct {
 		*limiter
 		consumer.Logs
@@ -76,7 +82,9 @@ func createProfiles(_ context.Context, set processor.Settings, cfg component.Con
 	if err != nil {
 		return nil, err
 	}
-	c, err := xconsumer.NewProfiles(governed(l, footprint.Profiles, pprofile.Profiles.SampleCount, next.ConsumeProfiles))
+	c, err := xconsumer.NewProfiles(governed(l, kind[pprofile.Profiles]{
+		footprint.Profiles, pprofile.Profiles.SampleCount, footprint.ProfilesByResource, new(pprofile.ProtoMarshaler).ProfilesSize,
+	}, next.ConsumeProfiles))
 	return struct {
 		*limiter
 		xconsumer.Profiles

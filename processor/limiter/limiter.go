@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/internal/footprint"
 	"github.com/otel-governor/otel-governor/processor/limiter/internal/metadata"
 )
 
@@ -69,6 +70,7 @@ func (l *limiter) limits() admission.Limits {
 		MaxBatchItems:     orZero(c.MaxBatchItems),
 		MaxConcurrent:     orZero(c.MaxConcurrent),
 		ProcessingTimeout: orZero(c.ProcessingTimeout),
+		NamesTenants:      l.config.TenantAttribute != "",
 	}
 }
 
@@ -116,15 +118,32 @@ func (l *limiter) Shutdown(context.Context) error {
 	return nil
 }
 
+// kind is what differs between the signals.
+type kind[T any] struct {
+	weigh    func(T) int64 // heap
+	count    func(T) int   // items
+	each     func(T, footprint.Each)
+	wireSize func(T) int // of the OTLP protobuf
+}
+
 // governed returns the consumer of one signal that passes on to next what the governor admits.
-func governed[T any](l *limiter, weigh func(T) int64, count func(T) int, next func(context.Context, T) error) func(context.Context, T) error {
+func governed[T any](l *limiter, k kind[T], next func(context.Context, T) error) func(context.Context, T) error {
 	return func(ctx context.Context, data T) error {
-		items := int64(count(data))
-		lease, err := l.admit(ctx, admission.Request{
-			Share:    admission.Share{Memory: weigh(data), Items: items},
+		r := admission.Request{
+			Share:    admission.Share{Memory: k.weigh(data), Items: int64(k.count(data))},
 			Signal:   l.signal,
 			Ceilings: l.ceilings,
-		})
+		}
+		items := r.Items
+		if l.ceilings.CountsWireSize() {
+			r.WireSize = int64(k.wireSize(data))
+		}
+		if l.config.TenantAttribute != "" {
+			if _, named := l.governor.Identify(ctx); !named {
+				r.Share, r.Others = split(r.Share, l.config.TenantAttribute, func(each footprint.Each) { k.each(data, each) })
+			}
+		}
+		lease, err := l.admit(ctx, r)
 		if err != nil {
 			l.telemetry.LimiterItems.Add(ctx, items, l.outcomes.of(err, true))
 			return err

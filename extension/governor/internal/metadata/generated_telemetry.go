@@ -39,9 +39,17 @@ type TelemetryBuilder struct {
 	GovernorMemoryLimit             metric.Int64ObservableUpDownCounter
 	GovernorMemoryUsage             metric.Int64ObservableUpDownCounter
 	GovernorObservedRefusals        metric.Int64Counter
+	GovernorOverridesValid          metric.Int64ObservableGauge
 	GovernorProbeErrors             metric.Int64Counter
 	GovernorQueueLimit              metric.Int64ObservableUpDownCounter
 	GovernorQueueUsage              metric.Int64ObservableUpDownCounter
+	GovernorTenantBreakersOpen      metric.Int64ObservableUpDownCounter
+	GovernorTenantConcurrencyLimit  metric.Int64ObservableUpDownCounter
+	GovernorTenantConcurrencyUsage  metric.Int64ObservableUpDownCounter
+	GovernorTenantCount             metric.Int64ObservableUpDownCounter
+	GovernorTenantLimit             metric.Int64ObservableUpDownCounter
+	GovernorTenantMemoryLimit       metric.Int64ObservableUpDownCounter
+	GovernorTenantMemoryUsage       metric.Int64ObservableUpDownCounter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -145,6 +153,21 @@ func (builder *TelemetryBuilder) RegisterGovernorMemoryUsageCallback(cb metric.I
 	return nil
 }
 
+// RegisterGovernorOverridesValidCallback sets callback for observable GovernorOverridesValid metric.
+func (builder *TelemetryBuilder) RegisterGovernorOverridesValidCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorOverridesValid, obs: o})
+		return nil
+	}, builder.GovernorOverridesValid)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterGovernorQueueLimitCallback sets callback for observable GovernorQueueLimit metric.
 func (builder *TelemetryBuilder) RegisterGovernorQueueLimitCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -166,6 +189,111 @@ func (builder *TelemetryBuilder) RegisterGovernorQueueUsageCallback(cb metric.In
 		cb(ctx, &observerInt64{inst: builder.GovernorQueueUsage, obs: o})
 		return nil
 	}, builder.GovernorQueueUsage)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorTenantBreakersOpenCallback sets callback for observable GovernorTenantBreakersOpen metric.
+func (builder *TelemetryBuilder) RegisterGovernorTenantBreakersOpenCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorTenantBreakersOpen, obs: o})
+		return nil
+	}, builder.GovernorTenantBreakersOpen)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorTenantConcurrencyLimitCallback sets callback for observable GovernorTenantConcurrencyLimit metric.
+func (builder *TelemetryBuilder) RegisterGovernorTenantConcurrencyLimitCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorTenantConcurrencyLimit, obs: o})
+		return nil
+	}, builder.GovernorTenantConcurrencyLimit)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorTenantConcurrencyUsageCallback sets callback for observable GovernorTenantConcurrencyUsage metric.
+func (builder *TelemetryBuilder) RegisterGovernorTenantConcurrencyUsageCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorTenantConcurrencyUsage, obs: o})
+		return nil
+	}, builder.GovernorTenantConcurrencyUsage)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorTenantCountCallback sets callback for observable GovernorTenantCount metric.
+func (builder *TelemetryBuilder) RegisterGovernorTenantCountCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorTenantCount, obs: o})
+		return nil
+	}, builder.GovernorTenantCount)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorTenantLimitCallback sets callback for observable GovernorTenantLimit metric.
+func (builder *TelemetryBuilder) RegisterGovernorTenantLimitCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorTenantLimit, obs: o})
+		return nil
+	}, builder.GovernorTenantLimit)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorTenantMemoryLimitCallback sets callback for observable GovernorTenantMemoryLimit metric.
+func (builder *TelemetryBuilder) RegisterGovernorTenantMemoryLimitCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorTenantMemoryLimit, obs: o})
+		return nil
+	}, builder.GovernorTenantMemoryLimit)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorTenantMemoryUsageCallback sets callback for observable GovernorTenantMemoryUsage metric.
+func (builder *TelemetryBuilder) RegisterGovernorTenantMemoryUsageCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorTenantMemoryUsage, obs: o})
+		return nil
+	}, builder.GovernorTenantMemoryUsage)
 	if err != nil {
 		return err
 	}
@@ -273,6 +401,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{batch}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.GovernorOverridesValid, err = builder.meter.Int64ObservableGauge(
+		"otelcol_governor.overrides.valid",
+		metric.WithDescription("Whether the overrides file as it was last found is the one in force. Absent without one. [Alpha]"),
+		metric.WithUnit("1"),
+	)
+	errs = errors.Join(errs, err)
 	builder.GovernorProbeErrors, err = builder.meter.Int64Counter(
 		"otelcol_governor.probe.errors",
 		metric.WithDescription("Reads that failed; what was read last stays in force. [Alpha]"),
@@ -289,6 +423,48 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_governor.queue.usage",
 		metric.WithDescription("Batches that wait in line. [Alpha]"),
 		metric.WithUnit("{batch}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorTenantBreakersOpen, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.tenant.breakers.open",
+		metric.WithDescription("Tenants whose breaker is not closed. [Alpha]"),
+		metric.WithUnit("{tenant}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorTenantConcurrencyLimit, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.tenant.concurrency.limit",
+		metric.WithDescription("Batches that a tenant may have at work at once. [Alpha]"),
+		metric.WithUnit("{batch}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorTenantConcurrencyUsage, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.tenant.concurrency.usage",
+		metric.WithDescription("Batches that a tenant has at work. [Alpha]"),
+		metric.WithUnit("{batch}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorTenantCount, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.tenant.count",
+		metric.WithDescription("Tenants that are told apart. [Alpha]"),
+		metric.WithUnit("{tenant}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorTenantLimit, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.tenant.limit",
+		metric.WithDescription("Tenants that may be told apart. [Alpha]"),
+		metric.WithUnit("{tenant}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorTenantMemoryLimit, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.tenant.memory.limit",
+		metric.WithDescription("Bytes that a tenant may hold. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorTenantMemoryUsage, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.tenant.memory.usage",
+		metric.WithDescription("Bytes that a tenant holds. [Alpha]"),
+		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs
