@@ -140,7 +140,7 @@ func (g *governor) alone(host component.Host) error {
 // NotifyConfigSnapshot implements extensioncapabilities.ConfigSnapshotWatcher: it decides what share of
 // the memory limit becomes the pool.
 func (g *governor) NotifyConfigSnapshot(_ context.Context, snapshot extensioncapabilities.ConfigSnapshot) error {
-	a := advice.Read(snapshot.Effective())
+	a := advice.Read(snapshot.Effective(), len(g.config.Tenants.MetadataKeys) > 0)
 	for _, w := range a.Warnings {
 		g.logger.Warn(w)
 	}

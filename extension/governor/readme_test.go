@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/otel-governor/otel-governor/internal/tenant"
 )
 
 // The settings in the README are the defaults, all of them.
@@ -27,6 +29,8 @@ func TestREADMEShowsTheDefaults(t *testing.T) {
 
 	shown := &Config{}
 	require.NoError(t, shown.Unmarshal(sub))
+	require.Equal(t, builtin, shown.Tenants.ceilings())
+	shown.Tenants.Defaults, shown.Tenants.Overrides = tenant.Override{}, nil
 	require.Equal(t, createDefaultConfig(), shown)
 
 	require.ElementsMatch(t, keys(reflect.TypeFor[Config](), ""), sub.AllKeys())

@@ -34,8 +34,9 @@ var (
 	queueless = []string{"debug", "nop"}
 )
 
-// Read returns the advice for an effective configuration. Only what its pipelines reach counts.
-func Read(conf *confmap.Conf) Advice {
+// Read returns the advice for an effective configuration. Only what its pipelines reach counts. Headers says
+// that tenants are told apart by the headers of their requests.
+func Read(conf *confmap.Conf, headers bool) Advice {
 	var a Advice
 	root := conf.ToStringMap()
 	exporters, connectors := section(root, "exporters"), section(root, "connectors")
@@ -73,7 +74,36 @@ func Read(conf *confmap.Conf) Advice {
 		}
 	}
 	a.Holders = slices.Sorted(maps.Keys(holders))
+	if headers {
+		a.Warnings = append(a.Warnings, headless(section(root, "receivers"), pipelines)...)
+	}
 	return a
+}
+
+// headless warns of the protocols of OTLP receivers that do not hand on the headers of requests.
+func headless(receivers, pipelines map[string]any) (warnings []string) {
+	reached := map[string]bool{}
+	for _, p := range pipelines {
+		p, _ := p.(map[string]any)
+		for _, id := range list(p, "receivers") {
+			reached[id] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(reached)) {
+		if typeOf(id) != "otlp" {
+			continue
+		}
+		r, _ := receivers[id].(map[string]any)
+		protocols := section(r, "protocols")
+		for _, name := range slices.Sorted(maps.Keys(protocols)) {
+			protocol, on := protocols[name].(map[string]any)
+			if include, _ := protocol["include_metadata"].(bool); on && !include {
+				warnings = append(warnings, fmt.Sprintf("receiver %s does not hand on the headers of %s requests, so all"+
+					" who send them are the default tenant; set protocols::%s::include_metadata to true", id, name, name))
+			}
+		}
+	}
+	return warnings
 }
 
 // queues reports whether an exporter may answer before it has exported. In an effective configuration a

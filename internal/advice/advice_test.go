@@ -17,7 +17,20 @@ func TestRead(t *testing.T) {
 		yaml     string
 		holders  []string
 		warnings []string
+		headers  bool
 	}{
+		"headers that are not handed on": {
+			headers: true, yaml: `
+exporters: {nop: }
+receivers: {otlp: {protocols: {grpc: {include_metadata: true}, http: {endpoint: x}}}, otlp/b: {protocols: {grpc: {include_metadata: false}, http: }}, otlp/unused: {protocols: {grpc: {}}}}
+service: {pipelines: {logs: {receivers: [otlp, otlp/b, other], processors: [limiter], exporters: [nop]}}}`,
+			warnings: []string{
+				"receiver otlp does not hand on the headers of http requests, so all who send them are the default tenant;" +
+					" set protocols::http::include_metadata to true",
+				"receiver otlp/b does not hand on the headers of grpc requests, so all who send them are the default tenant;" +
+					" set protocols::grpc::include_metadata to true",
+			},
+		},
 		"nothing keeps data": {yaml: `
 exporters: {debug: , nop: , otlp: {sending_queue: null}, otlphttp: {sending_queue: {wait_for_result: true}}}
 service: {pipelines: {
@@ -97,7 +110,7 @@ service: {pipelines: {traces: 5, logs: {receivers: no, processors: {a: b}, expor
 			require.NoError(t, err)
 			conf, err := r.AsConf()
 			require.NoError(t, err)
-			got := Read(conf)
+			got := Read(conf, tt.headers)
 			require.Equal(t, tt.holders, got.Holders)
 			require.Equal(t, tt.warnings, got.Warnings)
 		})
