@@ -50,12 +50,15 @@ var reasons = [...]admission.Reason{
 
 // Admit implements admission.Governor.
 func (g *governor) Admit(ctx context.Context, r admission.Request) (admission.Lease, error) {
-	l := &lease{ceilings: g.of(r), signal: r.Signal, start: time.Now()}
+	l := g.leases.Get().(*lease)
+	l.ceilings, l.signal, l.start = g.of(r), r.Signal, g.now()
 	l.provisional.Store(r.Provisional)
 	l.claims = g.claim(ctx, &r)
 	err := l.ask(ctx, &r, func(p pool.Request) pool.Result { return g.pool.Acquire(ctx, &l.Lease, p) })
 	if err != nil {
-		g.telemetry.decided(ctx, outcome{r.Signal, err.Reason}, time.Since(l.start))
+		g.telemetry.decided(ctx, outcome{r.Signal, err.Reason}, g.now().Sub(l.start))
+		*l = lease{}
+		g.leases.Put(l) // nobody has seen it
 		return nil, err
 	}
 	return l, nil
@@ -70,7 +73,7 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 		root = l.root
 	}
 	g := l.ceilings.governor
-	part := &lease{ceilings: g.of(r), root: root, signal: r.Signal, start: time.Now()}
+	part := &lease{ceilings: g.of(r), root: root, signal: r.Signal, start: g.now()}
 	first := root.provisional.CompareAndSwap(true, false)
 	if first {
 		part.claims = g.claim(ctx, &r)
@@ -83,12 +86,12 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 	})
 	switch {
 	case released:
-		part.claims.end(time.Now(), nil, tenant.Undecided, true)
+		part.claims.end(g.now(), nil, tenant.Undecided, true)
 		return nil, admission.ErrReleased
 	case err != nil:
 		return nil, err
 	case first:
-		root.claims.end(time.Now(), nil, tenant.Undecided, true)
+		root.claims.end(g.now(), nil, tenant.Undecided, true)
 		root.claims, part.claims = part.claims, claims{}
 		root.memory, root.breach = part.memory, part.breach
 	}
@@ -156,7 +159,7 @@ func (l *lease) ask(ctx context.Context, r *admission.Request, take func(pool.Re
 		outcome = tenant.Breach
 	}
 	err := l.refuse(ctx, cmp.Or(at.tenant, l.owner()), forbidden)
-	l.claims.end(time.Now(), at, outcome, true)
+	l.claims.end(g.now(), at, outcome, true)
 	return err
 }
 
@@ -191,7 +194,7 @@ func (l *lease) refuse(ctx context.Context, t *member, e admission.Error) *admis
 	case e.RetryAfter > 0:
 		e.RetryAfter = computed(e.RetryAfter)
 	case e.Reason.Delayed():
-		e.RetryAfter = t.Value.delay.next(time.Now())
+		e.RetryAfter = t.Value.delay.next(l.ceilings.governor.now())
 	}
 	if e.Reason == admission.Canceled {
 		e.Cause = context.Cause(ctx)
@@ -213,11 +216,12 @@ func (l *lease) Release(result error) {
 	if !l.Lease.Release() || l.root != nil {
 		return
 	}
-	g, now := l.ceilings.governor, time.Now()
+	g := l.ceilings.governor
+	now := g.now()
 	took := now.Sub(l.start)
 	var reason admission.Reason
 	verdict := tenant.Fine
-	if refusal := (*admission.Error)(nil); errors.As(result, &refusal) {
+	if refusal, is := errors.AsType[*admission.Error](result); is {
 		reason, verdict = refusal.Reason, l.verdict(refusal.Reason)
 	} else if t := l.ceilings.timeout(); t > 0 && took-l.waited > t {
 		g.observing(context.Background(), admission.ProcessingTimeout)

@@ -145,11 +145,11 @@ func governed[T any](l *limiter, k kind[T], next func(context.Context, T) error)
 		}
 		lease, err := l.admit(ctx, r)
 		if err != nil {
-			l.telemetry.LimiterItems.Add(ctx, items, l.outcomes.of(err, true))
+			l.telemetry.LimiterItems.Add(ctx, items, l.outcomes.of(err, true)...)
 			return err
 		}
 		err = l.work(ctx, lease, func(ctx context.Context) error { return next(ctx, data) })
-		l.telemetry.LimiterItems.Add(ctx, items, l.outcomes.of(err, false))
+		l.telemetry.LimiterItems.Add(ctx, items, l.outcomes.of(err, false)...)
 		return err
 	}
 }
@@ -191,12 +191,13 @@ func (l *limiter) timed(ctx context.Context, lease admission.Lease, next func(co
 	if allowed == 0 {
 		return next(ctx)
 	}
-	start := time.Now()
 	work, cancel := context.WithTimeoutCause(ctx, allowed, errTimeout)
 	defer cancel()
 	err := next(work)
 	if err != nil && ctx.Err() == nil && context.Cause(work) == errTimeout {
-		return lease.Refuse(ctx, admission.ProcessingTimeout, time.Since(start).Milliseconds(), allowed.Milliseconds())
+		deadline, _ := work.Deadline() // the limiter's, since the caller's has not passed
+		worked := allowed + time.Since(deadline)
+		return lease.Refuse(ctx, admission.ProcessingTimeout, worked.Milliseconds(), allowed.Milliseconds())
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 // pipeline telemetry: failure is this component's, refused is that of one after it.
 type outcomes struct {
 	set                       attribute.Set // without an outcome
-	success, failure, refused metric.AddOption
+	success, failure, refused []metric.AddOption
 }
 
 func newOutcomes(id, signal string) outcomes {
@@ -19,9 +19,9 @@ func newOutcomes(id, signal string) outcomes {
 		attribute.String("otelcol.component.id", id),
 		attribute.String("otelcol.signal", signal),
 	}
-	with := func(outcome string) metric.AddOption {
+	with := func(outcome string) []metric.AddOption {
 		all := append(attrs[:len(attrs):len(attrs)], attribute.String("otelcol.component.outcome", outcome))
-		return metric.WithAttributeSet(attribute.NewSet(all...))
+		return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(all...))}
 	}
 	return outcomes{
 		set:     attribute.NewSet(attrs...),
@@ -32,7 +32,7 @@ func newOutcomes(id, signal string) outcomes {
 }
 
 // of returns the attributes for a batch that ended with err; own tells that the error is this limiter's.
-func (o *outcomes) of(err error, own bool) metric.AddOption {
+func (o *outcomes) of(err error, own bool) []metric.AddOption {
 	switch {
 	case err == nil:
 		return o.success
