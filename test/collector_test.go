@@ -28,7 +28,7 @@ const (
 // setup says how a collector is started.
 type setup struct {
 	config   string   // a file of ../testdata
-	yaml     []string // merged over it, in order
+	yaml     []string // merged over it, in order; "::" only at the top, below it confmap loses keys
 	env      []string // NAME=value
 	sink     *sink    // what is behind it, as ${env:SINK}
 	cgroup   *cgroup  // what it runs in
@@ -49,43 +49,47 @@ type collector struct {
 // start starts a collector that is ready when start returns, and ends it with the test.
 func start(t *testing.T, s setup) *collector {
 	t.Helper()
+	return attempt(t, s, func(c *collector) bool {
+		if _, ready := c.log.nth(1, message("Everything is ready.")); !ready {
+			return false
+		}
+		t.Cleanup(c.end)
+		return true
+	})
+}
+
+// refused starts a collector that must not start, and returns its error.
+func refused(t *testing.T, s setup) string {
+	t.Helper()
+	c := attempt(t, s, func(c *collector) bool { return c.exitCode() == 1 && !c.portTaken() })
+	c.kill()
+	// The error may have several lines; nothing comes after it.
+	_, message, found := strings.Cut(c.log.text(), "Error: ")
+	if !found {
+		t.Fatalf("no error:\n%s", c.log.tail())
+	}
+	return message
+}
+
+// attempt launches a collector that does what it should. One that does not fails the test, unless somebody
+// was faster at one of its ports.
+func attempt(t *testing.T, s setup, does func(*collector) bool) *collector {
+	t.Helper()
 	for range 3 {
 		c := launch(t, s)
-		_, ready := c.log.nth(1, message("Everything is ready."))
-		if ready {
-			t.Cleanup(c.end)
+		if does(c) {
 			return c
 		}
 		c.kill()
-		if !c.log.has("address already in use") { // somebody was faster at a port
-			t.Fatalf("the collector did not start:\n%s", c.log.tail())
+		if !c.portTaken() {
+			t.Fatalf("the collector did not do what it should, %v:\n%s", c.cmd.ProcessState, c.log.tail())
 		}
 	}
 	t.Fatal("no free ports")
 	return nil
 }
 
-// refused starts a collector that must not start, and returns its error.
-func refused(t *testing.T, s setup) string {
-	t.Helper()
-	c := launch(t, s)
-	defer c.kill()
-	select {
-	case <-c.exited:
-	case <-time.After(patience):
-		t.Fatalf("the collector still runs:\n%s", c.log.tail())
-	}
-	if code := c.cmd.ProcessState.ExitCode(); code != 1 {
-		t.Fatalf("exit code %d, want 1:\n%s", code, c.log.tail())
-	}
-	found := c.log.all(func(l line) bool { return strings.HasPrefix(l.text("text"), "Error: ") })
-	if len(found) != 1 {
-		t.Fatalf("%d errors, want one:\n%s", len(found), c.log.tail())
-	}
-	// What follows the line belongs to it.
-	_, message, _ := strings.Cut(c.log.tail(), "Error: ")
-	return message
-}
+func (c *collector) portTaken() bool { return strings.Contains(c.log.text(), "address already in use") }
 
 // launch starts the process and does not wait for it to be ready.
 func launch(t *testing.T, s setup) *collector {
@@ -167,18 +171,30 @@ func (c *collector) terminate() {
 	c.wantExit()
 }
 
+// diedOf waits for the process to end and says whether it was by the default action of a signal.
+func (c *collector) diedOf(s syscall.Signal) bool {
+	c.exitCode()
+	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == s
+}
+
 // wantExit waits for the process to end with code 0.
 func (c *collector) wantExit() {
 	c.t.Helper()
+	if code := c.exitCode(); code != 0 {
+		c.t.Errorf("exit code %d, want 0: %v", code, c.cmd.ProcessState)
+	}
+}
+
+// exitCode waits for the process to end. It kills one that does not; then, and after any other signal, the
+// code is -1.
+func (c *collector) exitCode() int {
 	select {
 	case <-c.exited:
 	case <-time.After(patience):
-		c.t.Errorf("the collector did not end within %v", patience)
-		return
+		c.kill()
 	}
-	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
-		c.t.Errorf("exit code %d, want 0", code)
-	}
+	return c.cmd.ProcessState.ExitCode()
 }
 
 // end ends the process with its test. One that ended before is a failure.
@@ -189,7 +205,13 @@ func (c *collector) end() {
 			c.t.Errorf("the collector died: %v", c.cmd.ProcessState)
 		}
 	default:
-		c.terminate()
+		c.stopping = true
+		c.signal(syscall.SIGTERM)
+		// The Collector asks for signals a moment after it says that it is ready. One that is told to end
+		// before dies of the signal, which is not what a story is about that did not ask for it.
+		if !c.diedOf(syscall.SIGTERM) {
+			c.wantExit()
+		}
 	}
 	c.kill()
 	if files, err := os.ReadDir(c.tmp); err != nil || len(files) > 0 {

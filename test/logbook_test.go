@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,9 @@ func (l line) bytes(field string) int64 {
 func message(prefix string) func(line) bool {
 	return func(l line) bool { return strings.HasPrefix(l.text("msg"), prefix) }
 }
+
+// resource is the same in every line.
+var resource = regexp.MustCompile(`"resource":{[^}]*},?`)
 
 // logbook keeps what a process writes, and lets tests wait for a line.
 type logbook struct {
@@ -117,19 +121,25 @@ func (b *logbook) nth(n int, match func(line) bool) (line, bool) {
 	}
 }
 
-// tail returns the last lines as they were written.
+// tail returns the last lines, without the ends of very long ones.
 func (b *logbook) tail() string {
-	const most = 30
+	const most, width = 20, 500
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return strings.Join(b.raw[max(0, len(b.raw)-most):], "\n")
+	var s strings.Builder
+	for _, raw := range b.raw[max(0, len(b.raw)-most):] {
+		raw = resource.ReplaceAllString(raw, "")
+		s.WriteString(raw[:min(len(raw), width)])
+		s.WriteByte('\n')
+	}
+	return s.String()
 }
 
-// has says whether the process has written a text.
-func (b *logbook) has(text string) bool {
+// text returns all that the process has written.
+func (b *logbook) text() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return strings.Contains(strings.Join(b.raw, "\n"), text)
+	return strings.Join(b.raw, "\n")
 }
 
 // wantLine waits for the first line whose message begins with prefix.
@@ -143,6 +153,13 @@ func (c *collector) wantNthLine(n int, prefix string) line {
 		c.t.Fatalf("the log has no line %d of %q", n, prefix)
 	}
 	return l
+}
+
+// warnings returns what the governor warned of so far.
+func (c *collector) warnings() []line {
+	return c.log.all(func(l line) bool {
+		return l.text("level") == "warn" && l.text("otelcol.component.id") == "governor"
+	})
 }
 
 // eventually polls until what holds. It is for what can only be seen from outside by looking: metrics of a

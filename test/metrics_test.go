@@ -3,6 +3,7 @@
 package test
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,28 +13,38 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// metrics is one scrape.
-type metrics map[string]*dto.MetricFamily
+// families is one scrape.
+type families map[string]*dto.MetricFamily
 
 // scrape reads a collector's telemetry as Prometheus does.
-func (c *collector) scrape() metrics {
+func (c *collector) scrape() families {
 	c.t.Helper()
-	resp, err := http.Get("http://" + c.metricsServer + "/metrics")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer resp.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(resp.Body)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(c.exposition()))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return families
 }
 
+// exposition returns the text that a scrape reads.
+func (c *collector) exposition() string {
+	c.t.Helper()
+	resp, err := http.Get("http://" + c.metricsServer + "/metrics")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(text)
+}
+
 // sum adds the series of a metric that have all the labels, each as name=value. A histogram counts its
 // points. There is no such series: 0.
-func (m metrics) sum(name string, labels ...string) int64 {
+func (m families) sum(name string, labels ...string) int64 {
 	var sum float64
 	for _, s := range m[name].GetMetric() {
 		if !hasLabels(s, labels) {
@@ -61,7 +72,7 @@ func hasLabels(s *dto.Metric, want []string) bool {
 }
 
 // own returns the names of the governor's and the limiter's metrics.
-func (m metrics) own() []string {
+func (m families) own() []string {
 	var names []string
 	for name := range m {
 		if strings.HasPrefix(name, "otelcol_governor_") || strings.HasPrefix(name, "otelcol_limiter_") {
@@ -75,7 +86,7 @@ func (m metrics) own() []string {
 // refusals returns how many batches were refused for a reason.
 func (c *collector) refusals(reason string) int64 {
 	c.t.Helper()
-	return c.scrape().sum("otelcol_governor_batch_duration_seconds", "error_type="+reason)
+	return c.scrape().sum("otelcol_governor_batch_duration", "error_type="+reason)
 }
 
 // wantIdle waits until nobody holds anything.
@@ -83,7 +94,7 @@ func (c *collector) wantIdle() {
 	c.t.Helper()
 	eventually(c.t, "memory, places and line are empty", func() bool {
 		m := c.scrape()
-		return m.sum("otelcol_governor_memory_usage_bytes")+m.sum("otelcol_governor_concurrency_usage")+
+		return m.sum("otelcol_governor_memory_usage")+m.sum("otelcol_governor_concurrency_usage")+
 			m.sum("otelcol_governor_queue_usage") == 0
 	})
 }

@@ -32,8 +32,10 @@ func TestParseReport(t *testing.T) {
 		"not base64":     {in: "value a !\n", error: "value of a"},
 		"no key":         {in: "value  eA==\n", error: "not a result"},
 		"key with space": {in: "value a b eA==\n", error: "not a result"},
-		"twice": {in: "value a eA==\nvalue a eQ==\n",
-			want: report{values: map[string]string{"a": "x"}}, error: "twice"},
+		"twice": {
+			in:   "value a eA==\nvalue a eQ==\n",
+			want: report{values: map[string]string{"a": "x"}}, error: "twice",
+		},
 		"noise": {in: "[    1.0] usb\n", error: "not a result"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package benchmarks measures what this project costs beside what its peers cost. It has a go.mod of its
+// own, so that they are no dependency of the product. `go run ./ratios` prints the table that counts;
+// `go test -bench` runs any of it by itself, for a profile.
+package benchmarks
+
+import "testing"
+
+// Pair is one row of the table: one thing that ours and a peer do in turns.
+type Pair struct {
+	What string
+	Goal string // for the ratio, unless it says otherwise; it is printed, and nothing fails for missing it
+	Ours Case
+	Peer Case // without Run where nothing else does this
+}
+
+// Case is one side of a pair.
+type Case struct {
+	Name string
+	Run  func(*testing.B)
+}
+
+// Pairs is the table.
+var Pairs = []Pair{
+	{
+		What: "acquire + release, one worker", Goal: "≤ 2",
+		Ours: Case{"pool", serial(newPool)}, Peer: Case{"x/sync", serial(newSemaphore)},
+	},
+	{
+		What: "acquire + release, a worker per P", Goal: "≤ 2",
+		Ours: Case{"pool", parallel(newPool)}, Peer: Case{"x/sync", parallel(newSemaphore)},
+	},
+	{
+		What: "acquire + release, 8 workers per place", Goal: "≤ 2",
+		Ours: Case{"pool", contended(newPool)}, Peer: Case{"x/sync", contended(newSemaphore)},
+	},
+	{ // the pool never waits for ever; neither does who uses the semaphore for what the pool is for
+		What: "acquire + release, 8 workers per place", Goal: "≤ 2",
+		Ours: Case{"pool", contended(newPool)}, Peer: Case{"x/sync, timeout", contended(newTimedSemaphore)},
+	},
+
+	{
+		What: "admit + release, one worker", Goal: "≤ 400 ns, ≤ 1 alloc",
+		Ours: Case{"governor", admitRelease(metricsOff)},
+	},
+	{
+		What: "admit + release, a worker per P",
+		Ours: Case{"governor", admitReleaseParallel(metricsOff)},
+	},
+	{
+		What: "admit + release, one worker, its metrics",
+		Ours: Case{"metrics on", admitRelease(metricsOn)}, Peer: Case{"metrics off", admitRelease(metricsOff)},
+	},
+	{
+		What: "refusal: batch too large", Goal: "≤ 300 ns, 0 allocs",
+		Ours: Case{"governor", refuseTooLarge(metricsOff)},
+	},
+	{
+		What: "refusal: no place and no line", Goal: "≤ 300 ns, 0 allocs",
+		Ours: Case{"governor", refuseFull(metricsOff)},
+	},
+
+	{
+		What: "ConsumeTraces, 512 spans, metrics off",
+		Ours: Case{"limiter", consume(limiterOf(metricsOff))},
+		Peer: Case{"memory_limiter", consume(memoryLimiterOf(metricsOff))},
+	},
+	{
+		What: "ConsumeTraces, 512 spans, metrics on",
+		Ours: Case{"limiter", consume(limiterOf(metricsOn))},
+		Peer: Case{"memory_limiter", consume(memoryLimiterOf(metricsOn))},
+	},
+	{
+		What: "ConsumeTraces, 512 spans, metrics on",
+		Ours: Case{"limiter", consume(limiterOf(metricsOn))}, Peer: Case{"no processor", consume(nothing)},
+	},
+	{
+		What: "decode + ConsumeTraces, 512 spans, metrics on", Goal: "≤ 1.03 of a pipeline",
+		Ours: Case{"limiter", receive(limiterOf(metricsOn))}, Peer: Case{"no processor", receive(nothing)},
+	},
+
+	{
+		What: "weigh 512 spans × 8 attributes", Goal: "≤ 1",
+		Ours: Case{"footprint", spans.weighing}, Peer: Case{"protobuf size", spans.sizing},
+	},
+	{
+		What: "weigh 512 logs, body of 100 bytes", Goal: "≤ 1",
+		Ours: Case{"footprint", records.weighing}, Peer: Case{"protobuf size", records.sizing},
+	},
+	{
+		What: "weigh 2048 metrics × 4 points", Goal: "≤ 1",
+		Ours: Case{"footprint", points.weighing}, Peer: Case{"protobuf size", points.sizing},
+	},
+	{
+		What: "weigh 512 spans × 8 attributes",
+		Ours: Case{"footprint", spans.weighing}, Peer: Case{"decoding", spans.decoding},
+	},
+	{
+		What: "weigh 512 logs, body of 100 bytes",
+		Ours: Case{"footprint", records.weighing}, Peer: Case{"decoding", records.decoding},
+	},
+	{
+		What: "weigh 2048 metrics × 4 points",
+		Ours: Case{"footprint", points.weighing}, Peer: Case{"decoding", points.decoding},
+	},
+}
