@@ -41,7 +41,8 @@ var (
 				"internal/door", "internal/pool", "internal/pressure", "internal/status", "internal/strict", "internal/tenant",
 			},
 			others: append(slices.Clone(collectorParts),
-				"go.opentelemetry.io/collector/extension", "github.com/shirou/gopsutil/v4/mem"),
+				"go.opentelemetry.io/collector/client", "go.opentelemetry.io/collector/extension",
+				"github.com/shirou/gopsutil/v4/mem"),
 		},
 		"extension/governor/internal/metadata": {others: collectorParts},
 		"processor/limiter": {

@@ -34,10 +34,34 @@ var (
 		{"admission::processing_timeout", "20s"},
 		{"admission::max_batch_memory", "1.5MiB"},
 		{"admission::max_batch_items", "5000"},
+		{"tenants::auth_attributes", "[sub]"},
+		{"tenants::metadata_keys", "[x-tenant]"},
+		{"tenants::allow", "[default, acme]"},
+		{"tenants::max_tracked", "500"},
+		{"tenants::idle_timeout", "5m"},
+		{"tenants::defaults::weight", "1.5"},
+		{"tenants::defaults::max_concurrent", "32"},
+		{"tenants::defaults::max_queued", "16"},
+		{"tenants::defaults::memory_fraction", "0.25"},
+		{"tenants::defaults::max_batch_memory", "1MiB"},
+		{"tenants::defaults::max_batch_items", "4500"},
+		{"tenants::defaults::rate::requests_per_second", "1000"},
+		{"tenants::defaults::rate::items_per_second", "1e6"},
+		{"tenants::defaults::rate::bytes_per_second", "5e8"},
+		{"tenants::defaults::rate::burst", "10s"},
+		{"tenants::defaults::breaker::breaches", "5"},
+		{"tenants::defaults::breaker::window", "20s"},
+		{"tenants::defaults::breaker::ratio", "0.4"},
+		{"tenants::defaults::breaker::cooldown", "10s"},
+		{"tenants::overrides", "{acme: {weight: 2}}"},
+		{"tenants::overrides_file", "../testdata/overrides.yaml"},
 		{"guard::heap_headroom_fraction", "0.2"},
+		{"telemetry::tenants", "top"},
+		{"telemetry::top", "5"},
 	}
 	limiterKeys = []key{
 		{"governor", "governor"},
+		{"tenant_attribute", "team"},
 		{"limits::max_batch_memory", "1048576"},
 		{"limits::max_batch_items", "4000"},
 		{"limits::max_concurrent", "7"},
@@ -51,10 +75,17 @@ func literal(k key) (value, env string) { return k.value, "" }
 func environmental(k key) (string, string) {
 	return "${env:" + variable(k) + "}", variable(k) + "=" + k.value
 }
-func unset(k key) (value, env string)      { return "${env:" + variable(k) + ":-}", "" }
+func unset(k key) (value, env string) { return "${env:" + variable(k) + ":-}", "" }
 func emptyVariable(k key) (string, string) { return "${env:" + variable(k) + "}", variable(k) + "=" }
-func quoted(k key) (value, env string)     { return "'" + k.value + "'", "" }
-func variable(k key) string                { return "TEST_" + strings.ToUpper(strings.ReplaceAll(k.name, "::", "_")) }
+
+func quoted(k key) (value, env string) {
+	if strings.ContainsAny(k.value, "[{") { // not a single value
+		return k.value, ""
+	}
+	return "'" + k.value + "'", ""
+}
+
+func variable(k key) string { return "TEST_" + strings.ToUpper(strings.ReplaceAll(k.name, "::", "_")) }
 
 // written is a setup that has all keys, written in one way.
 func written(way func(key) (string, string)) setup {
@@ -145,16 +176,28 @@ const (
 	aCount    = "a whole number below 2^63, without leading zeros, or unlimited"
 	aDuration = "a duration such as 500ms or 30s"
 	aFraction = "a number such as 0.5"
+	aRate     = "a number from 0.001 to 1e12, or unlimited"
 )
 
 var (
-	sizes     = []string{"memory::pool_size", "admission::max_batch_memory"}
-	wholes    = []string{"admission::max_concurrent", "admission::max_queued"}
-	counts    = []string{"admission::max_batch_items"}
-	durations = []string{"memory::refresh_interval", "admission::queue_timeout", "admission::processing_timeout"}
+	sizes  = []string{"memory::pool_size", "admission::max_batch_memory", "tenants::defaults::max_batch_memory"}
+	wholes = []string{
+		"admission::max_concurrent", "admission::max_queued", "tenants::max_tracked", "tenants::defaults::max_concurrent",
+		"tenants::defaults::max_queued", "telemetry::top",
+	}
+	counts    = []string{"admission::max_batch_items", "tenants::defaults::max_batch_items", "tenants::defaults::breaker::breaches"}
+	durations = []string{
+		"memory::refresh_interval", "admission::queue_timeout", "admission::processing_timeout", "tenants::idle_timeout",
+		"tenants::defaults::rate::burst", "tenants::defaults::breaker::window", "tenants::defaults::breaker::cooldown",
+	}
 	fractions = []string{
 		"memory::pool_fraction", "memory::gomemlimit_fraction", "admission::max_queued_fraction",
-		"guard::heap_headroom_fraction",
+		"guard::heap_headroom_fraction", "tenants::defaults::weight", "tenants::defaults::memory_fraction",
+		"tenants::defaults::breaker::ratio",
+	}
+	rates = []string{
+		"tenants::defaults::rate::requests_per_second", "tenants::defaults::rate::items_per_second",
+		"tenants::defaults::rate::bytes_per_second",
 	}
 	limiterSizes     = []string{"limits::max_batch_memory"}
 	limiterWholes    = []string{"limits::max_batch_items", "limits::max_concurrent"}
@@ -187,6 +230,7 @@ func TestWrongValuesAreNamedTogether(t *testing.T) {
 		"counts by environment":        {counts, nil, []string{"0512", "1.9"}, true, aCount},
 		"durations":                    {durations, limiterDurations, []string{"30", "soon", "true", "1.5", "300y"}, false, aDuration},
 		"fractions":                    {fractions, nil, []string{"half", "50%", "true", "1/2", ".inf", ".nan"}, false, aFraction},
+		"rates":                        {rates, nil, []string{"fast", "0", "-1", ".inf", "true", "0.0001"}, false, aRate},
 		"fractions by environment":     {fractions, nil, []string{"0x1p-2", "NaN", "inf", "1_0"}, true, aFraction},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -255,6 +299,22 @@ func TestValuesOutOfRangeAreNamedTogether(t *testing.T) {
 			{governorAt, "admission::max_batch_memory", "0", "at least 1, got 0"},
 			{governorAt, "admission::max_batch_items", "0", "at least 1, or unlimited, got 0"},
 			{governorAt, "guard::heap_headroom_fraction", "1", "in [0, 1), got 1"},
+			{governorAt, "tenants::max_tracked", "0", "at least 1, got 0"},
+			{governorAt, "tenants::idle_timeout", "999ms", "at least 1s, got 999ms"},
+			{governorAt, "tenants::defaults::weight", "0", "from 0.001 to 1000, got 0"},
+			{governorAt, "tenants::defaults::max_concurrent", "0", "at least 1, got 0"},
+			{governorAt, "tenants::defaults::max_queued", "-1", "at least 0, got -1"},
+			{governorAt, "tenants::defaults::memory_fraction", "0", "in (0, 1], got 0"},
+			{governorAt, "tenants::defaults::max_batch_memory", "0", "at least 1, got 0"},
+			{governorAt, "tenants::defaults::max_batch_items", "0", "at least 1, or unlimited, got 0"},
+			{governorAt, "tenants::defaults::rate::burst", "0s", "from 1ms to 1h, got 0s"},
+			{governorAt, "tenants::defaults::breaker::breaches", "0", "at least 1, or unlimited, got 0"},
+			{governorAt, "tenants::defaults::breaker::window", "1ms", "from 1s to 1h, got 1ms"},
+			{governorAt, "tenants::defaults::breaker::ratio", "1.1", "in [0, 1], got 1.1"},
+			{governorAt, "tenants::defaults::breaker::cooldown", "31s", "from 1s to 30s, got 31s"},
+			{governorAt, "tenants::overrides::acme::max_concurrent", "0", "at least 1, got 0"},
+			{governorAt, "telemetry::tenants", "all", "none, configured or top, got all"},
+			{governorAt, "telemetry::top", "0", "from 1 to 1000, got 0"},
 			{limiterAt, "limits::max_batch_memory", "0", "at least 1, got 0"},
 			{limiterAt, "limits::max_batch_items", "0", "at least 1, got 0"},
 			{limiterAt, "limits::max_concurrent", "0", "at least 1, got 0"},
@@ -310,14 +370,16 @@ func TestSizesAreBinaryWhateverTheSuffix(t *testing.T) {
 func TestShapesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for yaml, want := range map[string]string{
-		"extensions::governor::pool_size: 1GiB":           "'pool_size' is not a key here, allowed are admission, guard, memory, mode",
+		"extensions::governor::pool_size: 1GiB":           "'pool_size' is not a key here, allowed are admission, guard, memory, mode, telemetry, tenants",
 		"extensions::governor::memory::size: 1GiB":        "'memory::size' is not a key here, allowed are gomemlimit_fraction, pool_fraction, pool_size, refresh_interval",
 		"processors::limiter::limits::max_queued: 1":      "'limits::max_queued' is not a key here, allowed are max_batch_items, max_batch_memory, max_concurrent, processing_timeout",
-		"processors::limiter::max_concurrent: 1":          "'max_concurrent' is not a key here, allowed are governor, limits",
+		"processors::limiter::max_concurrent: 1":          "'max_concurrent' is not a key here, allowed are governor, limits, tenant_attribute",
 		"extensions::governor::memory: 1GiB":              "'memory' must hold keys (gomemlimit_fraction, pool_fraction, pool_size, refresh_interval), got 1GiB",
 		"extensions::governor::memory: [1GiB]":            "'memory' must hold keys (gomemlimit_fraction, pool_fraction, pool_size, refresh_interval), got [1GiB]",
 		"extensions::governor::memory::pool_size: {a: 1}": "'memory::pool_size' must be a single value, got keys (a)",
-		"processors::limiter::governor: not good":         `'governor' must be valid (in "not good" id: invalid character(s) in type "not good"), got not good`,
+		"processors::limiter::governor: not good":         `'governor' must be the id of an extension such as governor or governor/name, got not good`,
+		"extensions::governor::tenants::metadata_keys: a": "'tenants::metadata_keys' must be a list such as [a, b], got a",
+		"extensions::governor::tenants::overrides: a":     "'tenants::overrides' must hold names with keys (breaker, max_batch_items,",
 		"processors::limiter::governor: [governor]":       "'governor' must be a single value, got the list [governor]",
 	} {
 		if out, err := validate(t, setup{config: "gateway.yaml", yaml: []string{yaml}}); err == nil || !strings.Contains(out, want) {

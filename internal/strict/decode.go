@@ -30,7 +30,7 @@ import (
 // Decode sets the fields of the struct that into points to from conf, by their mapstructure tags, and
 // leaves those alone whose keys are absent or empty. Fields are structs of fields, maps of strings to
 // structs, lists of strings, or strings, float64, int64 (whole numbers), time.Duration, implementations of
-// [encoding.TextUnmarshaler], and pointers to these, which stay nil unless the key is set. The tag strict:"size" makes an int64 take sizes
+// [encoding.TextUnmarshaler] whose errors continue "must be", and pointers to these, which stay nil unless the key is set. The tag strict:"size" makes an int64 take sizes
 // ([ParseSize]), strict:"count" makes it take the word unlimited besides numbers ([ParseCount]).
 func Decode(conf *confmap.Conf, into any) error {
 	target := reflect.ValueOf(into).Elem()
@@ -111,8 +111,11 @@ func (t *text) UnmarshalScalar(v confmap.ScalarValue) error {
 		*t = ""
 	case string:
 		*t = text(raw)
-	case float64:
+	case float64: // never written like a whole number, which YAML says it is not
 		*t = text(strconv.FormatFloat(raw, 'g', -1, 64))
+		if whole.MatchString(string(*t)) {
+			*t += ".0"
+		}
 	default:
 		*t = text(fmt.Sprint(raw))
 	}
@@ -189,10 +192,7 @@ func assign(target, written reflect.Value, prefix string) []error {
 // parse sets to, or returns what it would have taken.
 func parse(s string, to reflect.Value, as string) error {
 	if u, ok := to.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		if err := u.UnmarshalText([]byte(s)); err != nil {
-			return fmt.Errorf("valid (%w)", err)
-		}
-		return nil
+		return u.UnmarshalText([]byte(s))
 	}
 	var n int64
 	var err error

@@ -158,6 +158,7 @@ func TestWhatIsNotExactlyRightIsRefused(t *testing.T) {
 		{"size", "-5MiB", size + "-5MiB"},
 		{"max_size", ".inf", size + "+Inf"},
 		{"count", "many", count + "many"},
+		{"count", "1e3", count + "1000.0"},
 		{"count", "Unlimited", count + "Unlimited"},
 		{"count", "2.0000001", count + "2.0000001"},
 		{"whole", "unlimited", whole + "unlimited"},

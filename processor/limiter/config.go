@@ -16,12 +16,23 @@ import (
 // Config is the processor's configuration.
 type Config struct {
 	// Governor names the extension to ask. Unset, it is the only governor there is.
-	Governor *component.ID `mapstructure:"governor"`
+	Governor *ExtensionID `mapstructure:"governor"`
 	// TenantAttribute is the resource attribute that names the tenant of what a resource sent, where the
 	// request itself names none.
 	TenantAttribute string `mapstructure:"tenant_attribute"`
 	// Limits lower the governor's ceilings for what passes here.
 	Limits LimitsConfig `mapstructure:"limits"`
+}
+
+// ExtensionID is the id of an extension.
+type ExtensionID struct{ component.ID }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (id *ExtensionID) UnmarshalText(text []byte) error {
+	if err := id.ID.UnmarshalText(text); err != nil {
+		return errors.New("the id of an extension such as governor or governor/name")
+	}
+	return nil
 }
 
 // LimitsConfig lowers ceilings. A limit that would raise one is an error when the processor starts, except

@@ -82,9 +82,9 @@ func orZero[T any](p *T) T {
 }
 
 // find returns the governor that is wanted among the extensions, or the only one.
-func find(extensions map[component.ID]component.Component, wanted *component.ID) (admission.Governor, error) {
+func find(extensions map[component.ID]component.Component, wanted *ExtensionID) (admission.Governor, error) {
 	if wanted != nil {
-		ext, there := extensions[*wanted]
+		ext, there := extensions[wanted.ID]
 		if !there {
 			return nil, fmt.Errorf("'governor' names the extension %q, which is not in service::extensions", wanted)
 		}

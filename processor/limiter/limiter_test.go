@@ -339,26 +339,26 @@ func TestALeaseTakenBeforeDecodingIsSettled(t *testing.T) {
 }
 
 func TestStartErrors(t *testing.T) {
-	id := func(s string) *component.ID {
-		var id component.ID
+	id := func(s string) *ExtensionID {
+		var id ExtensionID
 		require.NoError(t, id.UnmarshalText([]byte(s)))
 		return &id
 	}
 	for name, tt := range map[string]struct {
 		extensions host
-		wanted     *component.ID
+		wanted     *ExtensionID
 		want       string
 	}{
 		"none":         {host{}, nil, "there is no governor: add the extension governor to extensions and to service::extensions"},
 		"not running":  {newTestHost().(host), id("governor/b"), `'governor' names the extension "governor/b", which is not in service::extensions`},
-		"another kind": {host{*id("zpages"): nil}, id("zpages"), `'governor' names the extension "zpages", which is not a governor`},
+		"another kind": {host{id("zpages").ID: nil}, id("zpages"), `'governor' names the extension "zpages", which is not a governor`},
 		"several": {
-			host{*id("governor"): newTestHost().(host)[governorID], *id("other"): newTestHost().(host)[governorID]},
+			host{id("governor").ID: newTestHost().(host)[governorID], id("other").ID: newTestHost().(host)[governorID]},
 			nil,
 			"there are several governors (governor, other): name one as 'governor'",
 		},
 		"named among several": {
-			host{*id("governor"): newTestHost().(host)[governorID], *id("other"): newTestHost().(host)[governorID]}, id("other"), "",
+			host{id("governor").ID: newTestHost().(host)[governorID], id("other").ID: newTestHost().(host)[governorID]}, id("other"), "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -448,7 +448,7 @@ func TestConfig(t *testing.T) {
 			"'limits::max_concurrent' must be a whole number below 2^63, without leading zeros, got few\n" +
 				"'limits::max_batch_memory' must be at least 1, got 0",
 		},
-		"no id": {map[string]any{"governor": "a b/"}, "'governor' must be valid (in \"a b/\" id: the part after / should not be empty), got a b/"},
+		"no id": {map[string]any{"governor": "a b/"}, "'governor' must be the id of an extension such as governor or governor/name, got a b/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := createDefaultConfig().(*Config)
