@@ -303,8 +303,7 @@ func TestTwoLimitersInOnePipelineCountOnce(t *testing.T) {
 		require.EqualValues(t, 2, batches, "each is passed by one batch")
 		return nil
 	})
-	var outside tested
-	outside = start(t, h, "traces", func(ctx context.Context, items int) error {
+	outside := start(t, h, "traces", func(ctx context.Context, items int) error {
 		lease := admission.LeaseFromContext(ctx)
 		before, _ := held(t, h, "traces")
 		require.NoError(t, inside.send(ctx, items))
