@@ -26,13 +26,17 @@ func (g *governor) newTenants() {
 		}
 	}
 	follow := func(t *member) { g.pool.SetLimits(&t.Value.pool, g.limits(t)) }
-	g.tenants = tenant.New(tenant.Settings[account]{
+	settings := tenant.Settings[account]{
 		MaxTracked:  c.MaxTracked,
 		IdleTimeout: c.IdleTimeout,
 		Defaults:    c.ceilings(),
 		Init:        follow,
 		Changed:     follow,
-	})
+	}
+	if len(c.AuthAttributes) > 0 { // names that anybody can invent leave places for those that nobody can
+		settings.MaxUntrusted = max(1, c.MaxTracked*3/4)
+	}
+	g.tenants = tenant.New(settings)
 	g.override(c.Overrides)
 }
 

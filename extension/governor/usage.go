@@ -23,6 +23,7 @@ type usage struct {
 // as one.
 func (g *governor) usages(most int, counts func(*member) bool) []usage {
 	var named []usage
+	index := map[string]int{} // one name may be two tenants': an authenticated one, and who claims to be it
 	others := usage{name: otherTenants}
 	capacity := g.pool.Stats().Capacity
 	for t := range g.tenants.All() {
@@ -34,6 +35,12 @@ func (g *governor) usages(most int, counts func(*member) bool) []usage {
 		}
 		limits := g.limits(t)
 		u := usage{tenant.Show(t.Name()), bytes, batches, capacity, g.config.Admission.MaxConcurrent}
+		if i, known := index[u.name]; known {
+			named[i].bytes += bytes
+			named[i].batches += batches
+			continue
+		}
+		index[u.name] = len(named)
 		if limits.Fraction > 0 {
 			u.maxBytes = share(capacity, limits.Fraction)
 		}

@@ -87,7 +87,7 @@ func BenchmarkRates(b *testing.B) {
 }
 
 func BenchmarkBreaker(b *testing.B) {
-	r := tenant.New(tenant.Settings[int]{MaxTracked: 1, Defaults: tenant.Ceilings{
+	r := tenant.New(tenant.Settings[int]{MaxTracked: 2, Defaults: tenant.Ceilings{
 		Breaker: tenant.Breaker{Breaches: 8, Window: 10 * time.Second, Ratio: 0.5, Cooldown: time.Hour},
 	}})
 	t, now := r.Get("a", false), time.Now()
@@ -98,16 +98,15 @@ func BenchmarkBreaker(b *testing.B) {
 			t.Report(now, p, tenant.Fine)
 		}
 	})
-	t.Report(now, tenant.Pass{}, tenant.Breach)
-	for range 1 << 24 { // as many as there were fine ones
-		if p, _, ok := t.Allow(now.Add(time.Minute)); ok {
-			t.Report(now.Add(time.Minute), p, tenant.Breach)
-		}
+	shut := r.Get("b", true)
+	for range 8 {
+		p, _, _ := shut.Allow(now)
+		shut.Report(now, p, tenant.Breach)
 	}
 	b.Run("open", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			t.Allow(now)
+			shut.Allow(now)
 		}
 	})
 }

@@ -21,8 +21,15 @@ func (u Unit) String() string { return [...]string{"requests", "items", "bytes"}
 // Amounts are how much of each unit.
 type Amounts struct{ Requests, Items, Bytes int64 }
 
-func (a Amounts) list() [units]int64 {
-	return [units]int64{max(0, a.Requests), max(0, a.Items), max(0, a.Bytes)}
+func (a *Amounts) of(u Unit) int64 {
+	switch u {
+	case Requests:
+		return max(0, a.Requests)
+	case Items:
+		return max(0, a.Items)
+	default:
+		return max(0, a.Bytes)
+	}
 }
 
 // RateOutcome is how the rates answered.
@@ -76,37 +83,49 @@ func newBuckets(r *rates, now int64) buckets {
 }
 
 // move takes by how much after exceeds before and gives back by how much it falls short, or does nothing.
-func (b *buckets) move(now int64, before, after Amounts) RateResult {
-	from, to := before.list(), after.list()
-	var need [units]u128
-	var res RateResult
+func (b *buckets) move(now int64, before, after *Amounts) RateResult {
+	gives := false
+	for i, u := range b.rates.limited {
+		to := after.of(u)
+		more := to - before.of(u)
+		if more <= 0 {
+			gives = gives || more < 0
+			continue
+		}
+		if r := &b.rates.of[u]; to > r.burst || !b.of[u].take(r, more, now) {
+			b.give(b.rates.limited[:i], before, after)
+			return b.explain(now, before, after)
+		}
+	}
+	if gives {
+		b.give(b.rates.limited, after, before)
+	}
+	return RateResult{}
+}
+
+// give gives back by how much after exceeds before, of these units.
+func (b *buckets) give(of []Unit, before, after *Amounts) {
+	for _, u := range of {
+		if more := after.of(u) - before.of(u); more > 0 {
+			b.of[u].give(&b.rates.of[u], more)
+		}
+	}
+}
+
+// explain says why a move is impossible.
+func (b *buckets) explain(now int64, before, after *Amounts) (res RateResult) {
 	for _, u := range b.rates.limited {
-		r, have, more := &b.rates.of[u], &b.of[u], to[u]-from[u]
+		r, to := &b.rates.of[u], after.of(u)
+		more := to - before.of(u)
 		if more <= 0 {
 			continue
 		}
-		if to[u] > r.burst {
-			return RateResult{Outcome: OverBurst, Unit: u, Amount: to[u], Burst: r.burst}
+		if to > r.burst {
+			return RateResult{Outcome: OverBurst, Unit: u, Amount: to, Burst: r.burst}
 		}
-		have.refill(r, now)
-		need[u] = r.parts(more)
-		if !have.level.less(need[u]) {
-			continue
-		}
-		if wait := have.wait(r, need[u], now); wait > res.Wait {
+		if wait := b.of[u].wait(r, more, now); wait > res.Wait {
 			res = RateResult{Outcome: Missing, Unit: u, Amount: more, Burst: r.burst, Wait: wait}
 		}
-	}
-	if res.Outcome != Taken {
-		return res
-	}
-	for _, u := range b.rates.limited {
-		have, more := &b.of[u], to[u]-from[u]
-		if more < 0 {
-			have.give(&b.rates.of[u], -more)
-			continue
-		}
-		have.level = have.level.sub(need[u])
 	}
 	return res
 }

@@ -35,8 +35,8 @@ type OverridesFile struct {
 	mu struct {
 		sync.Mutex
 		overrides map[string]Override
-		content   [sha256.Size]byte // of the last good one
-		seen      os.FileInfo       // of what was last read; nil: read again
+		sum       [sha256.Size]byte // of the content they come from
+		seen      os.FileInfo       // of the file that was last read, good or not; nil: read it again
 		failed    string            // the error that has been returned
 	}
 }
@@ -67,81 +67,94 @@ func (f *OverridesFile) Valid() bool { return f.valid.Load() }
 func (f *OverridesFile) Reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	info, content, err := f.read()
-	if err == nil && info == nil {
+	content, err := f.readLocked()
+	if errors.Is(err, errUnchanged) || errors.Is(err, errWritten) && f.mu.overrides != nil {
 		return false, nil
 	}
-	var overrides map[string]Override
 	if err == nil {
-		if sha256.Sum256(content) == f.mu.content && f.mu.overrides != nil {
-			overrides = f.mu.overrides
-			changed = !f.valid.Load()
-		} else if overrides, err = f.parse(content); err == nil {
-			changed = true
-		}
+		changed, err = f.useLocked(content)
 	}
-	f.mu.seen = info
-	if err != nil {
-		err = fmt.Errorf("the overrides file %q: %w", f.path, err)
-		first := err.Error() != f.mu.failed
-		f.mu.failed = err.Error()
-		f.valid.Store(false)
-		if !first {
-			err = nil
-		}
-		return false, err
+	f.valid.Store(err == nil)
+	if err == nil {
+		f.mu.failed = ""
+		return changed, nil
 	}
-	if changed {
-		if overrides == nil {
-			overrides = map[string]Override{}
-		}
-		f.mu.overrides, f.mu.content = overrides, sha256.Sum256(content)
+	err = fmt.Errorf("the overrides file %q: %w", f.path, err)
+	if err.Error() == f.mu.failed {
+		return false, nil
 	}
-	f.mu.failed = ""
-	f.valid.Store(true)
-	return changed, nil
+	f.mu.failed = err.Error()
+	return false, err
 }
 
-// The errors of a file that cannot be read.
+// useLocked takes what the file says for its overrides, if that is well.
+func (f *OverridesFile) useLocked(content []byte) (changed bool, err error) {
+	sum := sha256.Sum256(content)
+	if f.mu.overrides != nil && sum == f.mu.sum {
+		return !f.valid.Load(), nil
+	}
+	overrides, err := f.parse(content)
+	if err != nil {
+		return false, err
+	}
+	if overrides == nil {
+		overrides = map[string]Override{}
+	}
+	f.mu.overrides, f.mu.sum = overrides, sum
+	return true, nil
+}
+
 var (
+	errUnchanged = errors.New("it has not changed")
+	errWritten   = errors.New("it is being written")
 	errIrregular = errors.New("it is not a regular file")
 	errEmpty     = errors.New("it is empty; write {} for no overrides")
 	errTooLarge  = fmt.Errorf("it is larger than %d bytes", maxFile)
 )
 
-// read returns the file's content, or nothing if it has not changed since it was last seen. With info
-// nil, the next call reads in any case.
-func (f *OverridesFile) read() (os.FileInfo, []byte, error) {
+// readLocked returns the file's content.
+func (f *OverridesFile) readLocked() ([]byte, error) {
+	seen := f.mu.seen
+	f.mu.seen = nil
+	now := time.Now()
 	info, err := os.Stat(f.path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
-		return nil, nil, errIrregular
+		return nil, errIrregular
 	}
-	if f.mu.seen != nil && same(f.mu.seen, info) {
-		return nil, nil, nil
+	if seen != nil && same(seen, info) {
+		f.mu.seen = seen
+		return nil, errUnchanged
 	}
 	file, err := os.Open(f.path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer file.Close()
-	if info, err = file.Stat(); err != nil { // it may have been replaced meanwhile
-		return nil, nil, err
+	if info, err = file.Stat(); err != nil { // it may be another one by now
+		return nil, err
 	}
 	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case len(content) > maxFile:
-		return nil, nil, errTooLarge
-	case len(bytes.TrimSpace(content)) == 0:
+	if err != nil {
+		return nil, err
+	}
+	if after, err := file.Stat(); err != nil || !same(info, after) {
+		return nil, errors.Join(errWritten, err)
+	}
+	if len(content) > maxFile {
+		return nil, errTooLarge
+	}
+	if len(bytes.TrimSpace(content)) == 0 {
 		// A writer that truncates first is seen here one day, and no override at all is too much to
 		// conclude from that.
-		return nil, nil, errEmpty
+		return nil, errEmpty
 	}
-	return info, content, nil
+	if now.Sub(info.ModTime()) >= settled {
+		f.mu.seen = info
+	}
+	return content, nil
 }
 
 // same reports whether it is the same file with the same content.

@@ -61,16 +61,32 @@ func (b *bucket) refill(r *rate, now int64) {
 	b.level, b.last = b.level.add(earned).atMost(r.full), now
 }
 
-// wait returns how long it takes from now until the bucket, which has been refilled, holds this many
-// parts: more than it does now, and no more than full.
-func (b *bucket) wait(r *rate, need u128, now int64) time.Duration {
+// take removes n tokens, which must not exceed the burst, and returns whether they were there.
+func (b *bucket) take(r *rate, n, now int64) bool {
+	b.refill(r, now)
+	need := r.parts(n)
+	if b.level.less(need) {
+		return false
+	}
+	b.level = b.level.sub(need)
+	return true
+}
+
+// wait returns how long it takes from now until the bucket holds n tokens, which must not exceed the
+// burst; 0 if it holds them.
+func (b *bucket) wait(r *rate, n, now int64) time.Duration {
+	b.refill(r, now)
+	need := r.parts(n)
+	if !b.level.less(need) {
+		return 0
+	}
 	short := need.sub(b.level)
 	wait, rest := bits.Div64(short.hi, short.lo, r.perNano) // at most 63 bits: the burst as a time, or of one token
 	if rest > 0 {
 		wait++
 	}
 	if b.last > now { // the clock went backwards: nothing is earned until it is back
-		wait += uint64(b.last) - uint64(now)
+		wait += min(uint64(b.last)-uint64(now), math.MaxInt64)
 	}
 	return time.Duration(min(wait, math.MaxInt64))
 }

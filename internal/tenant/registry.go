@@ -14,7 +14,7 @@ import (
 // Settings are what a registry is made with. They are set by code that has validated them.
 type Settings[A any] struct {
 	// MaxTracked is how many tenants there are at most besides the registry's own two. Those with an
-	// override always find a place: as many are kept for them.
+	// override always find a place: one is kept for each, whether it is there or not.
 	MaxTracked int64
 	// MaxUntrusted is how many of them may be [Tenant.Untrusted], so that names which anybody can invent
 	// leave places for names which nobody can; 0: all of them.
@@ -196,7 +196,9 @@ func (r *Registry[A]) count(c *terms, trusted bool, n int64) bool {
 	return true
 }
 
-// Len returns how many tenants are tracked, besides the registry's own two.
+// Len returns how many tenants are tracked, besides the registry's own two. It is more than MaxTracked only
+// where there are more overrides than that, where names with an override come from both kinds of source,
+// or until the next sweeps after overrides were taken away.
 func (r *Registry[A]) Len() int64 { return r.tracked.Load() }
 
 // All yields every tenant, the registry's own two first. They are not pinned: one may be forgotten while

@@ -11,7 +11,7 @@ const sweepBatch = 1024
 // many. One call looks at a bounded number and the next one goes on from there. A tenant counts as idle
 // from the first call that finds it so, and is therefore never forgotten early.
 func (r *Registry[A]) Sweep(now time.Time) (forgotten int) {
-	at := max(1, int64(now.Sub(r.epoch)))
+	at := int64(now.Sub(r.epoch))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := sweepBatch
@@ -49,7 +49,7 @@ func (r *Registry[A]) over(t *Tenant[A], now int64) bool {
 		return false
 	}
 	since := t.idle.Load()
-	if since == 0 {
+	if since == inUse {
 		since = now
 		t.idle.Store(now)
 	}

@@ -3,6 +3,7 @@
 package tenant
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,9 @@ func newTerms(c Ceilings, configured bool) *terms {
 	return &terms{Ceilings: c, rates: newRates(c.Rate), configured: configured}
 }
 
+// inUse is when a tenant became idle that has not.
+const inUse = math.MinInt64
+
 // Tenant is one tenant. All methods are safe for concurrent use; those that charge or shut out want a
 // tenant that is pinned. Times given to them are readings of time.Now.
 type Tenant[A any] struct {
@@ -31,7 +35,7 @@ type Tenant[A any] struct {
 	epoch    time.Time
 	terms    atomic.Pointer[terms]
 	pins     atomic.Int64
-	idle     atomic.Int64 // since when a sweep has found it unused; 0: used since then
+	idle     atomic.Int64 // since when a sweep has found it unused, or inUse
 	place    int          // in its shard's ring, under the shard's lock
 
 	mu      sync.Mutex
@@ -72,8 +76,8 @@ func (t *Tenant[A]) Unpin() {
 
 // touch must be called while the tenant is pinned.
 func (t *Tenant[A]) touch() {
-	if t.idle.Load() != 0 {
-		t.idle.Store(0)
+	if t.idle.Load() != inUse { // most often it is, and a store would take the cache line from others
+		t.idle.Store(inUse)
 	}
 }
 
@@ -92,7 +96,7 @@ func (t *Tenant[A]) Settle(now time.Time, before, after Amounts) RateResult {
 	}
 	at := t.since(now)
 	t.mu.Lock()
-	res := t.buckets.move(at, before, after) // nothing in it can panic: no defer
+	res := t.buckets.move(at, &before, &after) // nothing in it can panic: no defer
 	t.mu.Unlock()
 	return res
 }
@@ -105,7 +109,7 @@ func (t *Tenant[A]) Refund(a Amounts) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.buckets.move(0, a, Amounts{})
+	t.buckets.give(t.buckets.rates.limited, &Amounts{}, &a)
 }
 
 // Allow asks the breaker whether a batch may go on to the other gates. If so its outcome must be reported
