@@ -60,6 +60,7 @@ var signals = map[string]func(*testing.T, processor.Settings, *Config, next) tes
 			for range n {
 				spans.AppendEmpty().SetName("a name")
 			}
+			td.MarkReadOnly() // changing it is a panic from here on
 			return td
 		}
 		return tested{
@@ -80,6 +81,7 @@ var signals = map[string]func(*testing.T, processor.Settings, *Config, next) tes
 			for range n {
 				points.AppendEmpty().SetIntValue(1)
 			}
+			md.MarkReadOnly() // changing it is a panic from here on
 			return md
 		}
 		return tested{
@@ -100,6 +102,7 @@ var signals = map[string]func(*testing.T, processor.Settings, *Config, next) tes
 			for range n {
 				records.AppendEmpty().Body().SetStr("a body")
 			}
+			ld.MarkReadOnly() // changing it is a panic from here on
 			return ld
 		}
 		return tested{
@@ -120,6 +123,7 @@ var signals = map[string]func(*testing.T, processor.Settings, *Config, next) tes
 			for range n {
 				samples.AppendEmpty().SetStackIndex(1)
 			}
+			pd.MarkReadOnly() // changing it is a panic from here on
 			return pd
 		}
 		return tested{
