@@ -7,11 +7,14 @@ type Limits struct {
 	Weight   float64 // of its share of the pool and of the line
 	Fraction float64 // of the capacity, which it may hold
 	Slots    int64   // leases at once, those that it waits for included
-	Queued   int64   // waiters in line
+	Queued   int64   // waiters in line; None may not wait
 	// Stranger marks an account whose name nobody vouches for. All of them together have the share of one
 	// account with weight 1, so that nobody gains by inventing names.
 	Stranger bool
 }
+
+// None is a ceiling that lets nobody pass, where 0 is no ceiling.
+const None = -1
 
 // Account is what one tenant holds. The zero value holds nothing and has no ceilings; it belongs to the
 // pool that it is first used with, whose lock guards it.
@@ -20,15 +23,14 @@ type Account struct {
 	party
 	active bool
 	queues []*queue      // where it waits, one for each line it ever waited in
-	crowd  node[Account] // its place by what it has in line
+	claim  node[Account] // its place by what it holds and waits for, while it waits
 }
 
 // party is what a share is measured for: an account, or all strangers together.
 type party struct {
-	held, used   int64 // bytes and slots
-	waiting      int64 // waiters in line
-	waitingBytes int64
-	members      int64 // active accounts; of strangers only
+	held, used int64 // bytes and slots
+	waiting    int64 // waiters in line
+	wanted     int64 // bytes that are waited for
 }
 
 // NewAccount returns an account with these limits.
@@ -47,65 +49,71 @@ func (p *Pool) SetLimits(a *Account, l Limits) {
 	defer p.mu.Unlock()
 	// It leaves as what it was and comes back as what it is.
 	was := a.party
-	p.countLocked(a, -was.held, -was.used, -was.waiting, -was.waitingBytes)
+	p.countLocked(a, party{-was.held, -was.used, -was.waiting, -was.wanted})
 	p.unplaceLocked(a)
 	a.limits = l
-	p.countLocked(a, was.held, was.used, was.waiting, was.waitingBytes)
+	p.countLocked(a, was)
 	p.serveLocked()
 }
 
-// countLocked changes what a holds and waits for, and with it its place in line.
-func (p *Pool) countLocked(a *Account, held, used, waiting, waitingBytes int64) {
-	a.add(held, used, waiting, waitingBytes)
-	stranger := a.limits.Stranger
-	if stranger {
-		p.mu.strangers.add(held, used, waiting, waitingBytes)
+// countLocked adds d to what a holds and waits for, and moves it to the place in line that it has with it.
+func (p *Pool) countLocked(a *Account, d party) {
+	a.add(d)
+	if a.limits.Stranger {
+		p.mu.strangers.add(d)
 	}
-	if active := a.held > 0 || a.used > 0 || a.waiting > 0; active != a.active {
-		a.active = active
-		sign := float64(1)
-		if !active {
-			sign = -1
-		}
-		switch {
-		case !stranger:
-			p.mu.weights += sign * a.weight()
-			p.mu.parties += int64(sign)
-		default:
-			before := p.mu.strangers.members
-			p.mu.strangers.members += int64(sign)
-			if before == 0 || p.mu.strangers.members == 0 {
-				p.mu.weights += sign
-				p.mu.parties += int64(sign)
-			}
-		}
-		if p.mu.parties == 0 {
-			p.mu.weights = 0 // no dust of sums and differences
-		}
+	if a.active != (a.held > 0 || a.used > 0 || a.waiting > 0) {
+		p.toggleLocked(a)
 	}
-	if a.waiting > 0 || a.crowd.on() {
+	if a.waiting > 0 || a.claim.on() {
 		p.placeLocked(a)
 	}
 }
 
-func (t *party) add(held, used, waiting, waitingBytes int64) {
-	t.held += held
-	t.used += used
-	t.waiting += waiting
-	t.waitingBytes += waitingBytes
+func (t *party) add(d party) {
+	t.held += d.held
+	t.used += d.used
+	t.waiting += d.waiting
+	t.wanted += d.wanted
 }
 
-// dominance is the larger of the shares of bytes and slots that t holds, for its weight.
-func (p *Pool) dominance(t *party, weight float64) float64 {
-	return max(float64(t.held)/float64(max(1, p.mu.capacity)), float64(t.used)/float64(max(1, p.slots))) / weight
+// toggleLocked makes a one of those that share the pool, or one of them no longer.
+func (p *Pool) toggleLocked(a *Account) {
+	a.active = !a.active
+	n, alone := int64(1), p.mu.members == 0
+	if !a.active {
+		n, alone = -1, p.mu.members == 1
+	}
+	if a.limits.Stranger {
+		if p.mu.members += n; !alone {
+			return // one party, however many they are
+		}
+	}
+	p.mu.weights += float64(n) * a.weight()
+	if p.mu.parties += n; p.mu.parties == 0 {
+		p.mu.weights = 0 // no dust of sums and differences
+	}
 }
 
-// crowding is the larger of the shares of places and bytes that t has in line, for its weight.
-func (p *Pool) crowding(t *party, weight float64) float64 {
-	return max(
-		float64(t.waiting)/float64(max(1, p.maxQueued)),
-		float64(t.waitingBytes)/float64(max(1, p.mu.maxQueuedBytes)),
-	) / weight
+// holdLocked counts all that l holds at its accounts, or no longer by sign -1: of each other account its
+// share, and of its owner the slot and the rest.
+func (p *Pool) holdLocked(l *Lease, sign int64) {
+	own := l.bytes
+	for _, s := range l.others {
+		p.countLocked(s.Account, party{held: sign * s.Bytes})
+		own -= s.Bytes
+	}
+	p.countLocked(l.account, party{held: sign * own, used: sign * l.slots})
+}
+
+// wantLocked counts all that w waits for alike.
+func (p *Pool) wantLocked(w *waiter, sign int64) {
+	own := w.bytes
+	for _, s := range w.others {
+		p.countLocked(s.Account, party{wanted: sign * s.Bytes})
+		own -= s.Bytes
+	}
+	p.countLocked(w.account, party{waiting: sign * w.slots, wanted: sign * own})
 }
 
 // overLocked returns which ceiling of a this much more would break, or Granted. What a waits for counts as
@@ -122,31 +130,27 @@ func (p *Pool) overLocked(a *Account, slots, bytes int64) Result {
 	if bytes > most {
 		return Result{Outcome: TooLarge, Observed: bytes, Limit: most}
 	}
-	if taken := a.held + a.waitingBytes; bytes > most-taken {
+	if taken := a.held + a.wanted; bytes > most-taken {
 		return Result{Outcome: OverBytes, Observed: taken + bytes, Limit: most}
 	}
 	return Result{}
 }
 
-// overShareLocked reports whether a would hold more than its fair share with this many bytes more. Whoever
-// is alone has no share to exceed.
-func (p *Pool) overShareLocked(a *Account, bytes int64) bool {
-	weights, parties, members := p.mu.weights, p.mu.parties, p.mu.strangers.members
-	if !a.active { // it will be
-		if !a.limits.Stranger || members == 0 {
-			weights += a.weight()
-			parties++
+// ceilingsLocked returns which ceiling of the accounts in r would be broken by it, or Granted, but for those
+// accounts that have a part in l already.
+func (p *Pool) ceilingsLocked(r Request, l *Lease) Result {
+	own := r.Bytes
+	for _, s := range r.Others {
+		own -= s.Bytes
+		if l != nil && l.has(s.Account) {
+			continue
 		}
-		if a.limits.Stranger {
-			members++
+		if res := p.overLocked(s.Account, 0, s.Bytes); res.Outcome != Granted {
+			return res
 		}
 	}
-	share := float64(p.mu.capacity) * a.weight() / weights
-	if a.limits.Stranger {
-		share /= float64(members)
+	if l != nil && l.has(r.Account) {
+		return Result{}
 	}
-	if parties == 1 && (!a.limits.Stranger || members == 1) {
-		return false
-	}
-	return float64(a.held)+float64(bytes) > share
+	return p.overLocked(r.Account, 1, own)
 }

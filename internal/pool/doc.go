@@ -8,11 +8,13 @@
 //
 // The line is served by dominant share: next is the account that holds the smallest share of bytes or
 // slots, whichever is larger, for its weight; within an account it is first in, first out. A waiter that
-// needs more than is free lets others by, until half of its time has passed: from then on what would take
-// an account above its fair share is held back for it, if it stays within its own. The price of both is
-// that an account above its share may wait although there is room. When the line is full, whoever crowds
-// it most loses its youngest waiter. Accounts that nobody vouches for are one in all of this, so
-// that nobody gains a share by inventing names.
+// needs more than is free lets others by, until half of its time has passed: from then on whatever would take
+// an account above its fair share is held back for it, if it stays within its own. When the line is full,
+// whoever holds and waits for most loses its youngest waiter to somebody who claims less. Accounts that
+// nobody vouches for are one in all of this, so that nobody gains a share by inventing names.
+//
+// The price is that an account above its share may wait although there is room, and that a batch larger than
+// its account's whole share is let in only by chance: no room is made for it, in the pool or in line.
 //
 // Two things go around the order. A holder within its share that asks for more is served before anybody
 // who holds nothing, since what it holds comes back only when it has finished. And whoever waits for a full

@@ -4,47 +4,36 @@ package pool
 
 // This file decides whose turn it is. All of it runs under the pool's lock.
 
-// placeLocked puts a where it belongs in every line that it waits in, and among those that crowd them.
+// placeLocked puts a where it belongs in every line that it waits in, and among those that claim the most,
+// at their top if its next batch is too wide.
 func (p *Pool) placeLocked(a *Account) {
-	share := classOf(p.dominance(&a.party, a.weight()))
+	weight, claim := a.weight(), 0
+	share := classOf(p.dominance(a.party, weight))
 	for _, q := range a.queues {
-		o := q.order()
-		switch {
-		case q.head == nil:
-			if q.place.on() {
-				o.remove(q)
-			}
-		case !q.place.on():
-			o.put(q, share)
-		case q.place.class != share || q.need != needOf(q.head.bytes):
-			o.remove(q)
-			o.put(q, share)
+		if q.head == nil {
+			q.order().remove(q)
+			continue
+		}
+		with := float64(a.held+q.head.bytes) / float64(max(1, p.mu.capacity)) / weight
+		q.order().put(q, share, classOf(with))
+		if p.tooWideLocked(a, q.head.bytes) {
+			claim = classes - 1
 		}
 	}
-	crowd := p.crowdOf(a)
-	class := classOf(p.crowding(&a.party, a.weight()))
-	if a.crowd.on() {
-		if a.waiting > 0 && a.crowd.class == class {
-			return
-		}
-		crowd.remove(&a.crowd)
+	if a.waiting == 0 {
+		p.claimsOf(a).remove(&a.claim)
+		return
 	}
-	if a.waiting > 0 {
-		a.crowd.of = a
-		crowd.put(&a.crowd, class)
-	}
+	a.claim.of = a
+	p.claimsOf(a).put(&a.claim, max(claim, classOf(p.claim(a.party, weight))))
 }
 
 // unplaceLocked takes a out of every order, for one that it does not belong to any more.
 func (p *Pool) unplaceLocked(a *Account) {
 	for _, q := range a.queues {
-		if q.place.on() {
-			q.order().remove(q)
-		}
+		q.order().remove(q)
 	}
-	if a.crowd.on() {
-		p.crowdOf(a).remove(&a.crowd)
-	}
+	p.claimsOf(a).remove(&a.claim)
 }
 
 func (q *queue) order() *order {
@@ -54,52 +43,41 @@ func (q *queue) order() *order {
 	return &q.line.known
 }
 
-func (p *Pool) crowdOf(a *Account) *ladder[Account] {
+func (p *Pool) claimsOf(a *Account) *ladder[Account] {
 	if a.limits.Stranger {
-		return &p.mu.crowds.strangers
+		return &p.mu.claims.strangers
 	}
-	return &p.mu.crowds.known
+	return &p.mu.claims.known
 }
 
-// nextLocked returns the waiter whose turn it is and who fits, or nil: of the lines whose gate is open,
-// the one whose account holds the lowest share. All strangers together are one account for this.
-func (p *Pool) nextLocked() *waiter {
+// nextLocked returns the waiter whose turn it is and who fits, or nil: late if it is not nil and fits, and
+// else, of the lines whose gate is open, the one whose account holds the lowest share. All strangers
+// together are one account for this.
+func (p *Pool) nextLocked(late *waiter) *waiter {
 	if p.mu.queued == 0 || p.mu.used >= p.slots {
 		return nil
 	}
 	free := p.mu.capacity - p.mu.held
-	p.setBarrierLocked()
-	if b := p.mu.barrier; b != nil && !b.gate.full() && (b.bytes == 0 || b.bytes <= free) {
-		return b
+	if late != nil && (late.bytes == 0 || late.bytes <= free) {
+		return late
 	}
-	strangers := classOf(p.dominance(&p.mu.strangers, 1))
-	var best *queue
-	var share int
+	may := func(q *queue) bool {
+		return q.head.first() && (late == nil || !p.overShareLocked(q.account, q.head.bytes))
+	}
+	var known, stranger *queue
 	for _, l := range p.mu.lines {
-		if l.gate.full() {
-			continue
-		}
-		if q := l.known.best(free, p.mayLocked); q != nil && (best == nil || before(q, q.place.class, best, share)) {
-			best, share = q, q.place.class
-		}
-		q := l.strangers.best(free, p.mayLocked)
-		switch {
-		case q == nil:
-		case best == nil || !best.account.limits.Stranger && before(q, strangers, best, share),
-			best != nil && best.account.limits.Stranger && before(q, q.place.class, best, best.place.class):
-			best, share = q, strangers
+		if !l.gate.full() {
+			known = earlier(known, l.known.best(free, may))
+			stranger = earlier(stranger, l.strangers.best(free, may))
 		}
 	}
-	if best == nil {
+	if known == nil || stranger != nil && before(stranger, classOf(p.dominance(p.mu.strangers, 1)), known, known.place.class) {
+		known = stranger
+	}
+	if known == nil {
 		return nil
 	}
-	return best.head
-}
-
-// mayLocked reports whether the head of q may go if it fits: nobody of its account came before it, and
-// the barrier does not hold it back.
-func (p *Pool) mayLocked(q *queue) bool {
-	return q.head.first() && !p.heldBackLocked(q.account, q.head.bytes)
+	return known.head
 }
 
 // first reports whether w is the oldest waiter of its account but for those whose gate is full.
@@ -112,77 +90,63 @@ func (w *waiter) first() bool {
 	return true
 }
 
-// heldBackLocked reports whether the barrier holds back a grant: one that would leave its account above
-// its fair share. What is granted within shares cannot use up the room of somebody within his.
-func (p *Pool) heldBackLocked(a *Account, bytes int64) bool {
-	b := p.mu.barrier
-	return b != nil && b.account != a && p.overShareLocked(a, bytes)
+// fullLocked returns why the line has no room for a waiter with this many bytes, or Granted.
+func (p *Pool) fullLocked(bytes int64) Result {
+	switch {
+	case p.mu.queued >= p.maxQueued:
+		return Result{Outcome: LineFull, Observed: p.mu.queued, Limit: p.maxQueued}
+	case p.mu.queued > 0 && bytes > p.mu.maxQueuedBytes-p.mu.queuedBytes:
+		return Result{Outcome: LineHeavy, Observed: p.mu.queuedBytes + bytes, Limit: p.mu.maxQueuedBytes}
+	}
+	return Result{}
 }
 
-// setBarrierLocked finds the one waiter for whom others are held back: the first of those past half of their
-// time whom its grant would leave within its fair share.
-func (p *Pool) setBarrierLocked() {
-	if b := p.mu.barrier; b != nil && p.deservesLocked(b) {
-		return
+// makeRoomLocked makes room in line for w, which has not joined it, or returns why there is none. Whoever
+// claims most, all strangers being one, loses its youngest waiter to somebody who claims less. A batch that
+// is too wide, for which no room is made in the pool either, sends nobody away and is the first to go:
+// otherwise a few of them would keep the line to themselves.
+func (p *Pool) makeRoomLocked(w *waiter) Result {
+	for {
+		full := p.fullLocked(w.bytes)
+		if full.Outcome == Granted {
+			return full
+		}
+		victim := p.greediestLocked()
+		if victim == w.account || p.tooWideLocked(w.account, w.bytes) || !p.claimsLessLocked(w, victim) {
+			p.serveLocked() // whoever was sent away may have held back others
+			return full
+		}
+		p.answerLocked(victim.youngest(), full)
 	}
-	p.mu.barrier = nil
-	for len(p.mu.late) > 0 && p.mu.late[0].done {
-		p.mu.late[0] = nil
-		p.mu.late = p.mu.late[1:]
+}
+
+// claimsLessLocked reports whether the account of w, with it, claims less than victim, or than one whose
+// batch is too wide.
+func (p *Pool) claimsLessLocked(w *waiter, victim *Account) bool {
+	if victim.claim.class == classes-1 {
+		return true
 	}
-	for _, w := range p.mu.late[:min(len(p.mu.late), few)] {
-		if p.deservesLocked(w) {
-			p.mu.barrier = w
-			return
+	own, theirs := w.account.party, victim.party
+	ownWeight, theirWeight := w.account.weight(), victim.weight()
+	if w.account.limits.Stranger != victim.limits.Stranger {
+		if victim.limits.Stranger {
+			theirs = p.mu.strangers
+		} else {
+			own = p.mu.strangers
 		}
 	}
+	own.add(party{waiting: 1, wanted: w.bytes})
+	return p.claim(own, ownWeight) < p.claim(theirs, theirWeight)
 }
 
-// deservesLocked reports whether w, which is late, may have others held back for it.
-func (p *Pool) deservesLocked(w *waiter) bool {
-	return !w.done && w.first() && !p.overShareLocked(w.account, w.bytes)
-}
-
-// makeRoomLocked makes room in a full line for w, which has not joined it, and reports whether there is:
-// from whoever crowds it most, all strangers being one, the youngest waiter is sent away, unless w's
-// own account would crowd it more.
-func (p *Pool) makeRoomLocked(w *waiter) bool {
-	for p.lineFullLocked(w) {
-		victim := p.crowdedBy()
-		own := w.account.party
-		own.add(0, 0, 1, w.bytes)
-		ownCrowding := p.crowding(&own, w.account.weight())
-		theirs := p.crowding(&victim.party, victim.weight())
-		if w.account.limits.Stranger != victim.limits.Stranger {
-			all := p.mu.strangers
-			if victim.limits.Stranger {
-				theirs = p.crowding(&all, 1)
-			} else {
-				all.add(0, 0, 1, w.bytes)
-				ownCrowding = p.crowding(&all, 1)
-			}
-		}
-		if victim == w.account || ownCrowding >= theirs {
-			return false
-		}
-		p.answerLocked(victim.youngest(), Result{Outcome: LineFull, Observed: p.mu.queued, Limit: p.maxQueued})
-	}
-	return true
-}
-
-// lineFullLocked reports whether w would be one waiter, or its bytes, too many.
-func (p *Pool) lineFullLocked(w *waiter) bool {
-	return p.mu.queued >= p.maxQueued || p.mu.queued > 0 && w.bytes > p.mu.maxQueuedBytes-p.mu.queuedBytes
-}
-
-// crowdedBy returns the account that has most in line for its weight. Of strangers, it is the one that
-// has most among them, if together they have more than any other.
-func (p *Pool) crowdedBy() *Account {
-	known, stranger := p.mu.crowds.known.highest(), p.mu.crowds.strangers.highest()
+// greediestLocked returns the account in line that claims most for its weight. Of strangers, it is the one
+// that claims most among them, if together they claim more than any other.
+func (p *Pool) greediestLocked() *Account {
+	known, stranger := p.mu.claims.known.highest(), p.mu.claims.strangers.highest()
 	switch {
 	case known == nil:
 		return stranger.of
-	case stranger == nil || classOf(p.crowding(&p.mu.strangers, 1)) < known.class:
+	case stranger == nil || classOf(p.claim(p.mu.strangers, 1)) < known.class:
 		return known.of
 	default:
 		return stranger.of

@@ -2,7 +2,10 @@
 
 package pool
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Lease is what one batch holds. It is made by [Pool.Acquire] or [Lease.Settle] in memory that the
 // caller provides, so that a caller which keeps more about a batch needs one allocation for all of it.
@@ -40,7 +43,7 @@ func (l *Lease) Grow(ctx context.Context, n int64) Result {
 	p := l.pool
 	p.mu.Lock()
 	if n <= 0 && !l.ended {
-		p.addLocked(l, 0, max(n, -l.bytes))
+		p.addLocked(l, max(n, -l.bytes))
 		p.serveLocked()
 		p.mu.Unlock()
 		return Result{}
@@ -51,21 +54,25 @@ func (l *Lease) Grow(ctx context.Context, n int64) Result {
 // Settle makes part, which must be new, the share that another user has in the batch of l: its place at
 // the user's gate, and the bytes by which r exceeds what the batch holds already.
 //
-// If l is provisional, r's bytes replace its own: they are in memory by now, so they are charged at once,
-// as debt if need be. In any other case what does not fit waits and may be refused like growth.
+// If l is provisional, r's bytes and accounts replace its own: they are in memory by now, so they are charged
+// at once, as debt if need be. Only the ceilings of accounts that had no part in it yet may refuse them.
+// In any other case what does not fit waits and may be refused like growth.
 func (l *Lease) Settle(ctx context.Context, part *Lease, r Request) Result {
 	l = l.holder()
 	p := l.pool
 	p.mu.Lock()
-	if l.provisional && !l.ended && (r.Debt || r.Bytes <= max(p.mu.capacity, l.bytes)) {
-		l.provisional = false
-		p.replaceLocked(l, r)
-		p.serveLocked()
-	}
 	part.pool, part.account, part.root = p, l.account, l
+	if l.provisional && !l.ended && (r.Debt || r.Bytes <= max(p.mu.capacity, l.bytes)) {
+		if res := p.replaceLocked(l, r); res.Outcome != Granted {
+			p.mu.Unlock()
+			return res
+		}
+		part.account = l.account
+	}
 	more := max(0, r.Bytes-l.bytes-l.parts)
 	if r.Debt && !l.ended {
-		p.grantLocked(part, r.Gate, 0, more, r.Bytes)
+		p.chargeLocked(part, r.Gate, 0, more, r.Bytes)
+		p.serveLocked()
 		p.mu.Unlock()
 		return Result{}
 	}
@@ -73,16 +80,26 @@ func (l *Lease) Settle(ctx context.Context, part *Lease, r Request) Result {
 }
 
 // replaceLocked makes what an estimate said of l what r says: whose it is, and how much.
-func (p *Pool) replaceLocked(l *Lease, r Request) {
-	p.shareLocked(l, -1)
-	if r.Account != nil && r.Account != l.account {
-		p.countLocked(l.account, -l.bytes, -l.slots, 0, 0)
-		l.account = r.Account
-		p.countLocked(l.account, l.bytes, l.slots, 0, 0)
+func (p *Pool) replaceLocked(l *Lease, r Request) Result {
+	if r.Account == nil {
+		r.Account = l.account
 	}
-	p.addLocked(l, 0, r.Bytes-l.bytes)
-	l.others = r.Others
-	p.shareLocked(l, 1)
+	if !r.Debt {
+		if res := p.ceilingsLocked(r, l); res.Outcome != Granted {
+			return res
+		}
+	}
+	p.holdLocked(l, -1)
+	p.mu.held += r.Bytes - l.bytes
+	l.account, l.others, l.bytes, l.provisional = r.Account, r.Others, r.Bytes, false
+	p.holdLocked(l, 1)
+	p.serveLocked()
+	return Result{}
+}
+
+// has reports whether a has a part in l.
+func (l *Lease) has(a *Account) bool {
+	return a == l.account || slices.ContainsFunc(l.others, func(s Share) bool { return s.Account == a })
 }
 
 // growLocked grants l n more bytes and its place at the gate. It is called with the lock held and returns
@@ -103,8 +120,9 @@ func (l *Lease) growLocked(ctx context.Context, g *Gate, n, through int64) Resul
 		res = Result{Outcome: TooLarge, Observed: needed, Limit: p.mu.capacity}
 	case over.Outcome != Granted:
 		res = over
-	case !g.full() && (n == 0 || p.freeLocked(g, 0, n) && p.mu.growth.open() == nil):
-		p.grantLocked(l, g, 0, n, through)
+	case !g.full() && (n == 0 || p.freeLocked(g, 0, n) && !p.growsBehindLocked(l.account, n)):
+		p.chargeLocked(l, g, 0, n, through)
+		p.serveLocked()
 	case p.mu.state == draining:
 		res = Result{Outcome: Closed}
 	default:
@@ -115,12 +133,24 @@ func (l *Lease) growLocked(ctx context.Context, g *Gate, n, through int64) Resul
 	return res
 }
 
+// growsBehindLocked reports whether somebody goes before a holder of a that wants n more although it fits.
+func (p *Pool) growsBehindLocked(a *Account, n int64) bool {
+	if p.mu.queued == 0 && p.mu.growth.head == nil {
+		return false
+	}
+	late := p.lateLocked()
+	over := p.overShareLocked(a, n)
+	w, within := p.growthLocked(late)
+	return within || over && (late != nil || w != nil)
+}
+
 // Owe adds n bytes to the lease as debt, whatever the pool holds. A lease that has ended owes nothing.
 func (l *Lease) Owe(n int64) {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	if !l.ended {
-		l.pool.addLocked(l, 0, n)
+		l.pool.addLocked(l, n)
+		l.pool.serveLocked() // over its share, its own growth lets others by
 	}
 }
 

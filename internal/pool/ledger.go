@@ -15,9 +15,14 @@ func (p *Pool) freeLocked(g *Gate, slots, bytes int64) bool {
 // chargeLocked gives l its place at the gate, slots and bytes. Through is the size of the batch that
 // passes the gate, which is more than bytes where part of it is paid for already.
 func (p *Pool) chargeLocked(l *Lease, g *Gate, slots, bytes, through int64) {
-	l.slots += slots
-	p.mu.used += slots
-	p.addLocked(l, slots, bytes)
+	if slots > 0 {
+		l.slots, l.bytes = slots, bytes
+		p.mu.used += slots
+		p.mu.held += bytes
+		p.holdLocked(l, 1)
+	} else {
+		p.addLocked(l, bytes)
+	}
 	if g != nil {
 		l.gate, l.through = g, through
 		g.used++
@@ -25,29 +30,27 @@ func (p *Pool) chargeLocked(l *Lease, g *Gate, slots, bytes, through int64) {
 	}
 }
 
-// grantLocked charges a request that did not wait. Those behind waiters whose gate is full from now on are
-// not held back by them any longer.
-func (p *Pool) grantLocked(l *Lease, g *Gate, slots, bytes, through int64) {
-	p.chargeLocked(l, g, slots, bytes, through)
-	p.serveLocked()
-}
-
-// addLocked changes what l holds; both may be negative. What is not another account's is its owner's.
-func (p *Pool) addLocked(l *Lease, slots, bytes int64) {
+// addLocked changes the bytes that l holds, which are its owner's; only when it has no more of its own does
+// it give back those of others.
+func (p *Pool) addLocked(l *Lease, bytes int64) {
 	l.bytes += bytes
 	p.mu.held += bytes
-	p.countLocked(l.account, bytes, slots, 0, 0)
 	if l.root != nil {
 		l.root.parts += bytes
 	}
-}
-
-// shareLocked moves what belongs to other accounts from l's owner to them, or back by sign -1.
-func (p *Pool) shareLocked(l *Lease, sign int64) {
+	own := l.bytes
 	for _, s := range l.others {
-		p.countLocked(l.account, -sign*s.Bytes, 0, 0, 0)
-		p.countLocked(s.Account, sign*s.Bytes, 0, 0, 0)
+		own -= s.Bytes
 	}
+	for i := 0; own < 0 && i < len(l.others); i++ {
+		s := &l.others[i]
+		n := min(s.Bytes, -own)
+		s.Bytes -= n
+		own += n
+		bytes += n
+		p.countLocked(s.Account, party{held: -n})
+	}
+	p.countLocked(l.account, party{held: bytes})
 }
 
 // releaseLocked ends l and gives back all of it.
@@ -56,21 +59,32 @@ func (p *Pool) releaseLocked(l *Lease) {
 		return
 	}
 	l.ended = true
-	for w := p.mu.growth.head; l.holder().waiting > 0 && w != nil; {
+	if l.holder().waiting > 0 {
+		p.abandonLocked(l)
+	}
+	p.holdLocked(l, -1)
+	p.mu.used -= l.slots
+	p.mu.held -= l.bytes
+	if l.root != nil {
+		l.root.parts -= l.bytes
+	}
+	l.slots, l.bytes, l.others = 0, 0, nil
+	if l.gate != nil {
+		l.gate.used--
+		l.gate.bytes -= l.through
+	}
+	p.serveLocked()
+}
+
+// abandonLocked answers those requests for more that end with l.
+func (p *Pool) abandonLocked(l *Lease) {
+	for w := p.mu.growth.head; w != nil; {
 		next := w.next
 		if w.lease == l || w.lease.root == l {
 			p.answerLocked(w, Result{Outcome: Released})
 		}
 		w = next
 	}
-	p.shareLocked(l, -1)
-	p.mu.used -= l.slots
-	p.addLocked(l, -l.slots, -l.bytes)
-	if l.gate != nil {
-		l.gate.used--
-		l.gate.bytes -= l.through
-	}
-	p.serveLocked()
 }
 
 // returnLocked takes back what w was granted: all of a new lease or part, or just the growth.
@@ -79,7 +93,7 @@ func (p *Pool) returnLocked(w *waiter) {
 		p.releaseLocked(w.lease)
 		return
 	}
-	p.addLocked(w.lease, 0, -min(w.bytes, w.lease.bytes))
+	p.addLocked(w.lease, -min(w.bytes, w.lease.bytes))
 	p.serveLocked()
 }
 
@@ -87,16 +101,18 @@ func (p *Pool) returnLocked(w *waiter) {
 // all of them want more nothing comes back by itself, and the last to ask goes without. That may leave
 // nobody in front of the line, so it starts anew.
 func (p *Pool) serveLocked() {
-	for {
-		grow := p.mu.growth.open()
-		first := grow != nil && !p.overShareLocked(grow.account, grow.bytes)
-		switch w := p.nextLocked(); {
-		case first && p.freeLocked(grow.gate, 0, grow.bytes):
-			p.serveOneLocked(grow)
-		case !first && w != nil:
-			p.serveOneLocked(w)
-		case grow != nil && p.freeLocked(grow.gate, 0, grow.bytes):
-			p.serveOneLocked(grow)
+	for p.mu.queued > 0 || p.mu.growth.head != nil {
+		late := p.lateLocked()
+		growth, within := p.growthLocked(late)
+		first := growth
+		if !within {
+			if w := p.nextLocked(late); w != nil {
+				first = w
+			}
+		}
+		switch {
+		case first != nil && p.freeLocked(first.gate, first.slots, first.bytes):
+			p.serveOneLocked(first)
 		case p.mu.growth.tail != nil && p.mu.growing >= p.mu.used:
 			p.answerLocked(p.mu.growth.tail, p.shortLocked(p.mu.growth.tail))
 		default:
@@ -105,24 +121,31 @@ func (p *Pool) serveLocked() {
 	}
 }
 
-// serveOneLocked grants w.
-func (p *Pool) serveOneLocked(w *waiter) {
-	p.leaveLocked(w)
-	p.chargeLocked(w.lease, w.gate, w.slots, w.bytes, w.through)
-	if w.slots > 0 {
-		p.shareLocked(w.lease, 1)
-	}
-	w.answer(Result{})
-}
-
-// open returns the oldest of holders that want more whose gate is open.
-func (q *fifo) open() *waiter {
-	for w := q.head; w != nil; w = w.next {
-		if !w.gate.full() {
-			return w
+// growthLocked returns the holder that wants more and whose turn it is, or nil: the first of those whom it
+// leaves within their fair share, who go before everybody that holds nothing, or the first that nobody is
+// late for.
+func (p *Pool) growthLocked(late *waiter) (w *waiter, within bool) {
+	for o := p.mu.growth.head; o != nil; o = o.next {
+		switch {
+		case o.gate.full():
+		case !p.overShareLocked(o.account, o.bytes):
+			return o, true
+		case w == nil && late == nil:
+			w = o
 		}
 	}
-	return nil
+	return w, false
+}
+
+// serveOneLocked grants w, and its account goes behind its equals.
+func (p *Pool) serveOneLocked(w *waiter) {
+	if w.queue != nil {
+		w.queue.order().remove(w.queue)
+		w.lease.others = w.others
+	}
+	p.leaveLocked(w)
+	p.chargeLocked(w.lease, w.gate, w.slots, w.bytes, w.through)
+	w.answer(Result{})
 }
 
 // enterLocked puts w at the end of where it waits: holders apart from those that hold nothing.
@@ -131,36 +154,33 @@ func (p *Pool) enterLocked(w *waiter) {
 	w.age = p.mu.age
 	if w.slots == 0 {
 		p.mu.growth.push(w)
-		if h := w.lease.holder(); h.waiting == 0 {
+		h := w.lease.holder()
+		if h.waiting++; h.waiting == 1 {
 			p.mu.growing++
-			h.waiting++
-		} else {
-			h.waiting++
 		}
-		return
+	} else {
+		w.queue = p.queueOf(w.account, w.gate)
+		w.queue.push(w)
+		p.mu.queued++
+		p.mu.queuedBytes += w.bytes
 	}
-	p.queueOf(w.account, w.gate).push(w)
-	p.mu.queued++
-	p.mu.queuedBytes += w.bytes
-	p.countLocked(w.account, 0, 0, 1, w.bytes)
+	p.wantLocked(w, 1)
 }
 
 // leaveLocked takes w out of where it waits.
 func (p *Pool) leaveLocked(w *waiter) {
 	if w.slots == 0 {
 		p.mu.growth.remove(w)
-		if h := w.lease.holder(); h.waiting == 1 {
+		h := w.lease.holder()
+		if h.waiting--; h.waiting == 0 {
 			p.mu.growing--
-			h.waiting--
-		} else {
-			h.waiting--
 		}
-		return
+	} else {
+		w.queue.remove(w)
+		p.mu.queued--
+		p.mu.queuedBytes -= w.bytes
 	}
-	p.queueOf(w.account, w.gate).remove(w)
-	p.mu.queued--
-	p.mu.queuedBytes -= w.bytes
-	p.countLocked(w.account, 0, 0, -1, -w.bytes)
+	p.wantLocked(w, -1)
 }
 
 // answerLocked takes w out of its line and tells it what became of it.

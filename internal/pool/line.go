@@ -12,8 +12,10 @@ import (
 type waiter struct {
 	lease   *Lease
 	account *Account
+	others  []Share
 	gate    *Gate
-	slots   int64 // 1 for a new lease, 0 for growth
+	queue   *queue // of the line it is in; nil for growth
+	slots   int64  // 1 for a new lease, 0 for growth
 	bytes   int64
 	through int64 // of the batch at the gate
 
@@ -91,8 +93,9 @@ type queue struct {
 	fifo
 	account *Account
 	line    *line
-	place   node[queue]
-	need    int // the class of what its head needs
+	place   node[queue] // by its share
+	late    node[queue] // by its share with what its head needs, if half of that one's time has passed
+	need    int         // the class of what its head needs
 }
 
 // order is the accounts in a line, by what their heads need and then by the share that they hold. Needs
@@ -100,6 +103,7 @@ type queue struct {
 type order struct {
 	needs   uint64 // which are filled
 	ladders [64]*ladder[queue]
+	late    ladder[queue]
 }
 
 // before reports whether a with this share goes before b with that one.
@@ -107,24 +111,48 @@ func before(a *queue, aShare int, b *queue, bShare int) bool {
 	return aShare < bShare || aShare == bShare && a.head.age < b.head.age
 }
 
-func needOf(bytes int64) int { return bits.Len64(uint64(bytes)) }
-
-func (o *order) put(q *queue, share int) {
-	q.need = needOf(q.head.bytes)
-	if o.ladders[q.need] == nil {
-		o.ladders[q.need] = new(ladder[queue])
+// earlier returns which of the two goes first; either may be nil.
+func earlier(a, b *queue) *queue {
+	if a == nil || b != nil && before(b, b.place.class, a, a.place.class) {
+		return b
 	}
-	q.place.of = q
-	o.ladders[q.need].put(&q.place, share)
-	o.needs |= 1 << q.need
+	return a
 }
 
+func needOf(bytes int64) int { return bits.Len64(uint64(bytes)) }
+
+// put places q, whose head may have changed, by the share that its account holds now and the one that it
+// would hold with what the head needs.
+func (o *order) put(q *queue, share, with int) {
+	need := needOf(q.head.bytes)
+	if q.need != need {
+		o.remove(q)
+		q.need = need
+	}
+	if o.ladders[need] == nil {
+		o.ladders[need] = new(ladder[queue])
+	}
+	q.place.of, q.late.of = q, q
+	o.ladders[need].put(&q.place, share)
+	o.needs |= 1 << need
+	if q.head.late {
+		o.late.put(&q.late, with)
+	} else {
+		o.late.remove(&q.late)
+	}
+}
+
+// remove takes q out, if it is in.
 func (o *order) remove(q *queue) {
+	if !q.place.on() {
+		return
+	}
 	l := o.ladders[q.need]
 	l.remove(&q.place)
 	if l.filled == [len(l.filled)]uint64{} {
 		o.needs &^= 1 << q.need
 	}
+	o.late.remove(&q.late)
 }
 
 // any returns one of the queues.

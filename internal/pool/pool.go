@@ -48,7 +48,7 @@ type Request struct {
 	Account *Account // who it is for, and whose slot and place in line it takes; never nil
 	Gate    *Gate    // a ceiling of the caller's own, or nil
 	Bytes   int64    // in all; not negative
-	Others  []Share  // what of it is for others, none of them twice; kept
+	Others  []Share  // what of it is for others, none of them twice; kept, and changed when bytes are given back
 	// Provisional marks bytes that are an estimate, which the first Settle replaces.
 	Provisional bool
 	// Debt grants at once whatever the pool holds, even closed: for bytes that will exist in any case.
@@ -97,14 +97,13 @@ type Pool struct {
 		growing        int64 // leases with a slot that wait for more
 		growth         fifo  // holders that want more
 
-		lines               []*line // those that hold nothing
-		queued, queuedBytes int64   // in all of them
-		age                 uint64  // of the last to join
-		late                []*waiter
-		barrier             *waiter // one of late
-		crowds              struct{ known, strangers ladder[Account] }
+		lines               []*line                                    // those that hold nothing
+		queued, queuedBytes int64                                      // in all of them
+		age                 uint64                                     // of the last to join
+		claims              struct{ known, strangers ladder[Account] } // of who waits
 
-		strangers party
+		strangers party   // all of them
+		members   int64   // strangers that hold or wait
 		parties   int64   // accounts that hold or wait, strangers counted as one
 		weights   float64 // of them
 	}
@@ -121,7 +120,7 @@ func New(s Settings) *Pool {
 // not fit waits for at most the queue timeout or a quarter of the time that ctx has left, whichever is
 // shorter, so that a caller is answered while it can still make use of the answer.
 func (p *Pool) Acquire(ctx context.Context, l *Lease, r Request) Result {
-	l.pool, l.account, l.others, l.provisional = p, r.Account, r.Others, r.Provisional
+	l.pool, l.account, l.provisional = p, r.Account, r.Provisional
 	if ctx.Err() != nil && !r.Debt {
 		return Result{Outcome: Ended}
 	}
@@ -133,12 +132,12 @@ func (p *Pool) Acquire(ctx context.Context, l *Lease, r Request) Result {
 		}
 		if !p.freeLocked(r.Gate, 1, r.Bytes) || p.behindLocked(r) {
 			return p.queueLocked(ctx, &waiter{
-				lease: l, account: r.Account, gate: r.Gate, slots: 1, bytes: r.Bytes, through: r.Bytes,
+				lease: l, account: r.Account, others: r.Others, gate: r.Gate, slots: 1, bytes: r.Bytes, through: r.Bytes,
 			})
 		}
 	}
+	l.others = r.Others
 	p.chargeLocked(l, r.Gate, 1, r.Bytes, r.Bytes)
-	p.shareLocked(l, 1)
 	p.serveLocked()
 	p.mu.Unlock()
 	return Result{}
@@ -153,138 +152,25 @@ func (p *Pool) refusedLocked(r Request) Result {
 	if r.Bytes > p.mu.capacity {
 		return Result{Outcome: TooLarge, Observed: r.Bytes, Limit: p.mu.capacity}
 	}
-	own := r.Bytes
-	for _, s := range r.Others {
-		if res := p.overLocked(s.Account, 0, s.Bytes); res.Outcome != Granted {
-			return res
-		}
-		own -= s.Bytes
-	}
-	return p.overLocked(r.Account, 1, own)
+	return p.ceilingsLocked(r, nil)
 }
 
 // behindLocked reports whether somebody goes before r although it fits: a holder within its share that
 // wants more, one of its own account that came before, or the one for whom it is held back.
 func (p *Pool) behindLocked(r Request) bool {
-	if w := p.mu.growth.open(); w != nil && !p.overShareLocked(w.account, w.bytes) {
-		return true
-	}
-	if p.mu.queued == 0 {
+	if p.mu.queued == 0 && p.mu.growth.head == nil {
 		return false
+	}
+	late := p.lateLocked()
+	if _, within := p.growthLocked(late); within {
+		return true
 	}
 	for _, q := range r.Account.queues {
 		if q.head != nil && !q.line.gate.full() {
 			return true
 		}
 	}
-	p.setBarrierLocked()
-	return p.heldBackLocked(r.Account, r.Bytes)
-}
-
-// queueLocked refuses w or lets it wait in line. It is called with the lock held and returns without it.
-func (p *Pool) queueLocked(ctx context.Context, w *waiter) Result {
-	const crowded = 8 // waiters of one account in a line that is full
-	allowed, a := p.patience(ctx), w.account
-	var res Result
-	switch {
-	case p.mu.state == draining:
-		res = Result{Outcome: Closed}
-	case p.maxQueued == 0 || allowed <= 0:
-		res = p.shortLocked(w)
-	case a.limits.Queued > 0 && a.waiting >= a.limits.Queued:
-		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: a.limits.Queued}
-	case a.limits.Queued > crowded && a.waiting >= crowded && p.lineFullLocked(w):
-		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: crowded}
-	case p.makeRoomLocked(w):
-		return p.waitLocked(ctx, w, allowed)
-	case p.mu.queued >= p.maxQueued:
-		res = Result{Outcome: LineFull, Observed: p.mu.queued, Limit: p.maxQueued}
-	default:
-		res = Result{Outcome: LineHeavy, Observed: p.mu.queuedBytes + w.bytes, Limit: p.mu.maxQueuedBytes}
-	}
-	p.mu.Unlock()
-	return res
-}
-
-// patience is how long a request with this context may wait.
-func (p *Pool) patience(ctx context.Context) time.Duration {
-	if deadline, ok := ctx.Deadline(); ok {
-		return min(p.queueTimeout, time.Until(deadline)/4)
-	}
-	return p.queueTimeout
-}
-
-// waitLocked puts w at the end of its line and waits for the answer. It is called with the lock held and
-// returns without it.
-func (p *Pool) waitLocked(ctx context.Context, w *waiter, allowed time.Duration) Result {
-	w.since, w.allowed, w.answered = time.Now(), allowed, make(chan struct{})
-	p.enterLocked(w)
-	p.serveLocked()
-	if !w.done {
-		// A timer with a function costs half of one with a channel, which select has to enlist and withdraw.
-		w.timer = time.AfterFunc(allowed/2, func() { p.timePassed(ctx, w) })
-		defer w.timer.Stop()
-	}
-	p.mu.Unlock()
-
-	select {
-	case <-w.answered:
-	case <-ctx.Done():
-		p.giveUp(ctx, w)
-	}
-	res := w.result // nobody writes it any more: no lock needed
-	if res.Outcome == Granted && ctx.Err() != nil {
-		p.giveBack(w)
-		res = Result{Outcome: Ended}
-	}
-	res.Waited = w.waited()
-	return res
-}
-
-// timePassed is called at half of w's time, from when on others may be held back for it, and at its end.
-func (p *Pool) timePassed(ctx context.Context, w *waiter) {
-	p.mu.Lock()
-	if w.late || w.done {
-		p.mu.Unlock()
-		p.giveUp(ctx, w)
-		return
-	}
-	defer p.mu.Unlock()
-	w.late = true
-	w.timer.Reset(w.allowed - w.allowed/2)
-	if w.slots > 0 {
-		p.mu.late = append(p.mu.late, w)
-	}
-}
-
-// giveUp answers w on behalf of whoever waits, unless it was answered meanwhile.
-func (p *Pool) giveUp(ctx context.Context, w *waiter) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if w.done {
-		return
-	}
-	res := p.shortLocked(w)
-	if ctx.Err() != nil {
-		res = Result{Outcome: Ended}
-	}
-	p.answerLocked(w, res)
-	p.serveLocked() // it may have held back those behind it
-}
-
-// giveBack returns exactly what w was granted too late.
-func (p *Pool) giveBack(w *waiter) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.returnLocked(w)
-}
-
-// shortLocked says what w cannot be given now.
-func (p *Pool) shortLocked(w *waiter) Result {
-	if w.gate.full() || w.slots > 0 && p.mu.used+w.slots > p.slots {
-		return Result{Outcome: NoSlot, Observed: w.waited().Milliseconds(), Limit: w.allowed.Milliseconds()}
-	}
-	return Result{Outcome: NoBytes, Observed: w.needed(), Limit: p.mu.capacity}
+	return late != nil && p.overShareLocked(r.Account, r.Bytes)
 }
 
 // Resize sets the bytes that leases may hold and those that may wait. Shrinking takes nothing back and
@@ -293,6 +179,11 @@ func (p *Pool) Resize(capacity, maxQueuedBytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.capacity, p.mu.maxQueuedBytes = capacity, maxQueuedBytes
+	for _, claims := range [...]*ladder[Account]{&p.mu.claims.known, &p.mu.claims.strangers} {
+		for _, a := range claims.all() {
+			p.placeLocked(a)
+		}
+	}
 	p.serveLocked()
 }
 
@@ -316,39 +207,4 @@ func (p *Pool) end(s state) {
 			}
 		}
 	}
-}
-
-// Stats is the state of a pool at one moment.
-type Stats struct {
-	Held, Capacity    int64 // bytes
-	Used, Slots       int64 // leases
-	Queued, MaxQueued int64 // waiters in line
-	QueuedBytes       int64 // what they wait with
-	Growing           int64 // requests of holders that wait for more
-}
-
-// Stats returns what the pool holds now.
-func (p *Pool) Stats() Stats {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return Stats{
-		Held: p.mu.held, Capacity: p.mu.capacity,
-		Used: p.mu.used, Slots: p.slots,
-		Queued: p.mu.queued, MaxQueued: p.maxQueued, QueuedBytes: p.mu.queuedBytes,
-		Growing: p.mu.growth.len,
-	}
-}
-
-// AccountStats returns the bytes and slots that a holds now.
-func (p *Pool) AccountStats(a *Account) (bytes, slots int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return a.held, a.used
-}
-
-// GateStats returns the bytes of the batches that pass g now, their number, and how many may.
-func (p *Pool) GateStats(g *Gate) (bytes, used, limit int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return g.bytes, g.used, g.max
 }

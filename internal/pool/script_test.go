@@ -5,6 +5,7 @@ package pool_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,14 +21,16 @@ import (
 // play runs a story in virtual time. Each line is a step, a bar, and the answers that came in that step;
 // whoever is not named there waits. The steps, with n in bytes and [..] optional:
 //
-//	A acquire n [gate] [account=x] [provisional] [debt] [left=50ms]    makes lease A
+//	A acquire n [gate] [account=x] [others=y:n,z:n] [provisional] [debt] [left=50ms]    makes lease A
 //	A grow n [left=50ms]                             is answered as A+
-//	b settle A n [gate] [debt] [left=50ms]           makes part b
+//	b settle A n [gate] [debt] [left=50ms]           makes part b; account and others as above
 //	A owe n                                          adds to it what is there already
 //	A release                                        ends it
 //	A leave                                          ends the context that A was made with, A+ leave that of its growth
 //	pass 200ms | resize n | drain | close
+//	x limits [weight=2] [fraction=0.5] [slots=n] [queued=n] [stranger]       sets those of an account
 //	= held n used n queued n growing n               states the ledger, and does nothing
+//	= x n in n                                       states the bytes of an account, and its slots
 //
 // The gate, where named, is one for all and lets a single lease pass. The story ends with everything
 // released, everybody answered, and a ledger of zeros.
@@ -79,12 +82,18 @@ func newStage(t *testing.T, settings pool.Settings) *stage {
 func (s *stage) step(line string) {
 	s.t.Helper()
 	if state, ok := strings.CutPrefix(line, "= "); ok {
+		if a := s.accounts[strings.Fields(state)[0]]; a != nil {
+			held, used := s.pool.AccountStats(a)
+			require.Equal(s.t, state, fmt.Sprintf("%s %d in %d", strings.Fields(state)[0], held, used), line)
+			return
+		}
 		require.Equal(s.t, state, s.state(), line)
 		return
 	}
 	do, want, _ := strings.Cut(line, "|")
 	s.do(strings.Fields(do))
 	require.Equal(s.t, strings.TrimSpace(want), strings.Join(s.answered(), ", "), line)
+	s.audit()
 }
 
 func (s *stage) do(words []string) {
@@ -100,8 +109,13 @@ func (s *stage) do(words []string) {
 		time.Sleep(d)
 	case name == "resize":
 		s.pool.Resize(s.bytes(verb), s.settings.MaxQueuedBytes)
+	case verb == "limits":
+		s.pool.SetLimits(s.account(name), s.limits(rest))
 	case verb == "acquire":
 		ctx, r := s.request(name, rest)
+		if r.Account == nil {
+			r.Account = s.account("")
+		}
 		l := s.lease(name)
 		s.call(name, func() pool.Result { return s.pool.Acquire(ctx, l, r) })
 	case verb == "grow":
@@ -138,13 +152,18 @@ func (s *stage) bytes(word string) int64 {
 // request reads the words that follow a verb.
 func (s *stage) request(name string, words []string) (context.Context, pool.Request) {
 	ctx, cancel := context.WithCancel(s.t.Context())
-	r := pool.Request{Bytes: s.bytes(words[0]), Account: s.account("")}
+	r := pool.Request{Bytes: s.bytes(words[0])}
 	for _, word := range words[1:] {
 		switch key, value, _ := strings.Cut(word, "="); key {
 		case "gate":
 			r.Gate = s.gate
 		case "account":
 			r.Account = s.account(value)
+		case "others":
+			for _, other := range strings.Split(value, ",") {
+				name, n, _ := strings.Cut(other, ":")
+				r.Others = append(r.Others, pool.Share{Account: s.account(name), Bytes: s.bytes(n)})
+			}
 		case "provisional":
 			r.Provisional = true
 		case "debt":
@@ -159,6 +178,27 @@ func (s *stage) request(name string, words []string) (context.Context, pool.Requ
 	}
 	s.leave[name] = cancel
 	return ctx, r
+}
+
+func (s *stage) limits(words []string) (l pool.Limits) {
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		switch n, _ := strconv.ParseFloat(value, 64); key {
+		case "weight":
+			l.Weight = n
+		case "fraction":
+			l.Fraction = n
+		case "slots":
+			l.Slots = int64(n)
+		case "queued":
+			l.Queued = int64(n)
+		case "stranger":
+			l.Stranger = true
+		default:
+			s.t.Fatalf("no such limit: %s", word)
+		}
+	}
+	return l
 }
 
 func (s *stage) account(name string) *pool.Account {
@@ -193,6 +233,12 @@ func (s *stage) state() string {
 	return fmt.Sprintf("held %d used %d queued %d growing %d", st.Held, st.Used, st.Queued, st.Growing)
 }
 
+// audit counts everything that the pool keeps a figure of anew.
+func (s *stage) audit() {
+	s.t.Helper()
+	require.NoError(s.t, s.pool.Audit(slices.Collect(maps.Values(s.accounts)), slices.Collect(maps.Values(s.leases))))
+}
+
 // end lets everybody go, those included that are granted something by it.
 func (s *stage) end() {
 	for _, leave := range s.leave {
@@ -204,6 +250,7 @@ func (s *stage) end() {
 		l.Release()
 	}
 	require.Equal(s.t, "held 0 used 0 queued 0 growing 0", s.state())
+	s.audit()
 	for name, a := range s.accounts {
 		held, used := s.pool.AccountStats(a)
 		require.Zero(s.t, [...]int64{held, used}, "account %q", name)
@@ -213,7 +260,8 @@ func (s *stage) end() {
 }
 
 var outcomes = map[pool.Outcome]string{
-	pool.Granted: "granted", pool.TooLarge: "TooLarge", pool.LineFull: "LineFull", pool.LineHeavy: "LineHeavy", pool.NoSlot: "NoSlot",
+	pool.Granted: "granted", pool.TooLarge: "TooLarge", pool.LineFull: "LineFull", pool.LineHeavy: "LineHeavy",
+	pool.QueueFull: "QueueFull", pool.OverSlots: "OverSlots", pool.OverBytes: "OverBytes", pool.NoSlot: "NoSlot",
 	pool.NoBytes: "NoBytes", pool.Ended: "Ended", pool.Released: "Released", pool.Closed: "Closed",
 }
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+// Stats is the state of a pool at one moment.
+type Stats struct {
+	Held, Capacity    int64 // bytes
+	Used, Slots       int64 // leases
+	Queued, MaxQueued int64 // waiters in line
+	QueuedBytes       int64 // what they wait with
+	Growing           int64 // requests of holders that wait for more
+}
+
+// Stats returns what the pool holds now.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Stats{
+		Held: p.mu.held, Capacity: p.mu.capacity,
+		Used: p.mu.used, Slots: p.slots,
+		Queued: p.mu.queued, MaxQueued: p.maxQueued, QueuedBytes: p.mu.queuedBytes,
+		Growing: p.mu.growth.len,
+	}
+}
+
+// AccountStats returns the bytes and slots that a holds now.
+func (p *Pool) AccountStats(a *Account) (bytes, slots int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return a.held, a.used
+}
+
+// GateStats returns the bytes of the batches that pass g now, their number, and how many may.
+func (p *Pool) GateStats(g *Gate) (bytes, used, limit int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return g.bytes, g.used, g.max
+}
