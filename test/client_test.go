@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -29,7 +30,7 @@ type answer struct {
 	retryAfter string         // the header; "" over gRPC
 }
 
-// protocol is a way to send OTLP.
+// protocol is a way to send OTLP. What a context has as outgoing gRPC metadata goes out as headers over HTTP too.
 type protocol struct {
 	name string
 	send func(*collector, context.Context, signal, request) answer
@@ -46,13 +47,17 @@ var protocols = []protocol{
 }
 
 func overGRPC(c *collector, ctx context.Context, s signal, r request) answer {
-	conn, err := grpc.NewClient(c.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := c.dial()
 	if err != nil {
 		c.t.Error(err)
 		return answer{status: status.New(codes.Unknown, err.Error())}
 	}
 	defer conn.Close()
 	return answer{status: status.Convert(s.send(ctx, conn, r))}
+}
+
+func (c *collector) dial() (*grpc.ClientConn, error) {
+	return grpc.NewClient(c.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
 func overHTTP(kind string, marshal func(request) ([]byte, error), read func([]byte, *rpcstatus.Status) error,
@@ -69,6 +74,10 @@ func overHTTP(kind string, marshal func(request) ([]byte, error), read func([]by
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.http+s.path, bytes.NewReader(body))
 		if err != nil {
 			return failed(err)
+		}
+		headers, _ := metadata.FromOutgoingContext(ctx)
+		for name, values := range headers {
+			req.Header[http.CanonicalHeaderKey(name)] = values
 		}
 		req.Header.Set("Content-Type", kind)
 		resp, err := http.DefaultClient.Do(req)

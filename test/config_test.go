@@ -75,7 +75,7 @@ func literal(k key) (value, env string) { return k.value, "" }
 func environmental(k key) (string, string) {
 	return "${env:" + variable(k) + "}", variable(k) + "=" + k.value
 }
-func unset(k key) (value, env string) { return "${env:" + variable(k) + ":-}", "" }
+func unset(k key) (value, env string)      { return "${env:" + variable(k) + ":-}", "" }
 func emptyVariable(k key) (string, string) { return "${env:" + variable(k) + "}", variable(k) + "=" }
 
 func quoted(k key) (value, env string) {

@@ -2,7 +2,10 @@
 
 package test
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // behind starts a governed collector and, in front of it, one with stock exporters: traces go over gRPC,
 // logs over HTTP.
@@ -10,8 +13,13 @@ func behind(t *testing.T, s *sink, governed setup) (front, back *collector) {
 	t.Helper()
 	governed.config, governed.sink, governed.profiles = "governed.yaml", s, true
 	back = start(t, governed)
-	front = start(t, setup{config: "front.yaml", env: []string{"GRPC=" + back.grpc, "HTTP=http://" + back.http}})
-	return front, back
+	return before(t, back), back
+}
+
+// before starts a collector with stock exporters to another one.
+func before(t *testing.T, back *collector, yaml ...string) *collector {
+	t.Helper()
+	return start(t, setup{config: "front.yaml", yaml: yaml, env: []string{"GRPC=" + back.grpc, "HTTP=http://" + back.http}})
 }
 
 // bySignal are the signals that go over different exporters.
@@ -70,4 +78,35 @@ func TestStockExportersDropWhatCanNeverFit(t *testing.T) {
 		t.Errorf("%d batches were sent that can never fit, want each once", n)
 	}
 	s.wantOnce(sent)
+}
+
+// TestStockExportersComeBackWhenTheirRateAllows sends through both exporters, each for a tenant of its own,
+// two requests where the rate allows one a second.
+func TestStockExportersComeBackWhenTheirRateAllows(t *testing.T) {
+	t.Parallel()
+	s, by := startSink(t), byHeader(t)
+	back := start(t, setup{config: "governed.yaml", sink: s, profiles: true, yaml: append(by.yaml,
+		"extensions::governor::tenants::defaults::rate: {requests_per_second: 1, burst: 1s}")})
+	front := before(t, back,
+		"exporters::otlp_grpc::headers: {"+headerName+": acme}", "exporters::otlp_http::headers: {"+headerName+": globex}")
+	began, sent := time.Now(), []string{}
+	for _, sig := range bySignal {
+		for _, id := range []string{"a", "b"} {
+			id = sig.name + " " + id
+			wantAccepted(t, front.send(grpcProtocol, sig, one(id, 0)))
+			sent = append(sent, id)
+		}
+	}
+	eventually(t, "everything arrives", func() bool { return s.count() == len(sent) })
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("everything arrived after %v, when the rates could not allow it", took)
+	}
+	front.terminate()
+	s.wantOnce(sent)
+	for _, sig := range bySignal { // whose delays were as long as needed
+		n := back.scrape().sum("otelcol_governor_batch_duration", "error_type=tenant_rate", "otelcol_signal="+sig.name)
+		if n != 1 {
+			t.Errorf("%s: %d refusals, want 1", sig.name, n)
+		}
+	}
 }

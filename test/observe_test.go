@@ -59,3 +59,42 @@ func TestObserveModeAdmitsEverything(t *testing.T) {
 		t.Errorf("%d refusals recorded of batches that were not refused", n)
 	}
 }
+
+// TestObserveModeCountsEveryGateOfATenant has every tenant break its ceilings, as where they are enforced, and
+// refuses nobody.
+func TestObserveModeCountsEveryGateOfATenant(t *testing.T) {
+	t.Parallel()
+	s, by := startSink(t), byHeader(t)
+	c := start(t, setup{config: "governed.yaml", sink: s, profiles: true, yaml: append(by.yaml, underTerms(),
+		"extensions::governor::mode: observe")})
+	count := func(reason string) int64 {
+		return c.scrape().sum("otelcol_governor_observed_refusals", "error_type="+reason)
+	}
+	for _, o := range offences {
+		client := tenant{c, o.tenant, by}
+		h, working := s.holdOf("held"), make(<-chan answer)
+		if len(o.working.ids) > 0 {
+			working = client.sending(grpcProtocol, traces, o.working)
+			s.wantArrival(h)
+		}
+		for range o.breaches {
+			wantAccepted(t, client.send(grpcProtocol, traces, breach))
+		}
+		if o.first {
+			wantAccepted(t, client.send(grpcProtocol, traces, one("first", 0)))
+		}
+		before := count(o.want.reason)
+		wantAccepted(t, client.send(grpcProtocol, traces, o.batch))
+		if n := count(o.want.reason) - before; n != 1 {
+			t.Errorf("%s: %d observed, want 1", o.want.reason, n)
+		}
+		s.release(h)
+		if len(o.working.ids) > 0 {
+			wantAccepted(t, <-working)
+		}
+	}
+	if n := c.refusals("tenant_rate"); n != 0 {
+		t.Errorf("%d refusals recorded of batches that were not refused", n)
+	}
+	c.wantIdle()
+}

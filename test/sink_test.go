@@ -5,7 +5,9 @@ package test
 import (
 	"context"
 	"maps"
+	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,12 +29,20 @@ type sink struct {
 	seen map[string]int   // id: times
 	sums map[string]int64 // signal: items
 	held *hold            // nil: everything is answered at once
+	slow slowness
 }
 
-// hold keeps the requests that come while it is in force.
+// hold keeps the requests that come while it is in force and whose first item's id begins with prefix.
 type hold struct {
+	prefix  string
 	arrived chan struct{}
 	open    chan struct{}
+}
+
+// slowness is how long a request takes at most whose first item's id begins with prefix.
+type slowness struct {
+	prefix string
+	takes  time.Duration
 }
 
 func startSink(t *testing.T) *sink {
@@ -61,9 +71,17 @@ func startSink(t *testing.T) *sink {
 // take counts a request, once the test lets it be answered. A caller that goes away before has sent nothing.
 func (s *sink) take(ctx context.Context, from signal, ids []string) error {
 	s.mu.Lock()
-	h := s.held
+	h, slow := s.held, s.slow
 	s.mu.Unlock()
-	if h != nil {
+	first := append(ids, "")[0]
+	if slow.takes > 0 && strings.HasPrefix(first, slow.prefix) {
+		select {
+		case <-time.After(rand.N(slow.takes)): // so that those who came together do not leave together
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if h != nil && strings.HasPrefix(first, h.prefix) {
 		h.arrived <- struct{}{}
 		select {
 		case <-h.open:
@@ -83,10 +101,13 @@ func (s *sink) take(ctx context.Context, from signal, ids []string) error {
 }
 
 // hold makes requests wait from now on.
-func (s *sink) hold() *hold {
+func (s *sink) hold() *hold { return s.holdOf("") }
+
+// holdOf makes those wait whose first item's id begins with prefix.
+func (s *sink) holdOf(prefix string) *hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = &hold{arrived: make(chan struct{}, 1000), open: make(chan struct{})}
+	s.held = &hold{prefix: prefix, arrived: make(chan struct{}, 1000), open: make(chan struct{})}
 	return s.held
 }
 
@@ -98,6 +119,13 @@ func (s *sink) wantArrival(h *hold) {
 	case <-time.After(patience):
 		s.t.Fatal("nothing arrived")
 	}
+}
+
+// slowDown makes those take up to so long whose first item's id begins with prefix.
+func (s *sink) slowDown(prefix string, takes time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slow = slowness{prefix, takes}
 }
 
 // release answers those that wait, and from now on everybody at once.

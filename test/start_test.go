@@ -148,6 +148,51 @@ func TestWarningsNameTheComponent(t *testing.T) {
 	}
 }
 
+// TestHeadersThatDoNotArriveAreAWarning has tenants told apart by headers that receivers keep to themselves.
+func TestHeadersThatDoNotArriveAreAWarning(t *testing.T) {
+	t.Parallel()
+	want := func(receiver, protocol string) string {
+		return "receiver " + receiver + " does not hand on the headers of " + protocol + " requests, so all who send them are" +
+			" the default tenant; set protocols::" + protocol + "::include_metadata to true"
+	}
+	for name, k := range map[string]struct {
+		yaml []string
+		want []string
+	}{
+		"from neither protocol": {nil, []string{want("otlp", "grpc"), want("otlp", "http")}},
+		"from one protocol": {
+			[]string{"receivers::otlp::protocols::grpc::include_metadata: true"},
+			[]string{want("otlp", "http")},
+		},
+		"from another receiver": {
+			[]string{
+				byHeaderYAML,
+				"receivers::otlp/inner::protocols::grpc::endpoint: " + freeAddress(t),
+				"service::pipelines::logs::receivers: [otlp, otlp/inner]",
+			},
+			[]string{want("otlp/inner", "grpc")},
+		},
+		"from one that is not used": {
+			[]string{byHeaderYAML, "receivers::otlp/spare::protocols::grpc:"},
+			nil,
+		},
+		"from anywhere": {[]string{byHeaderYAML}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, setup{config: "gateway.yaml", yaml: append(k.yaml,
+				"extensions::governor: {memory: {pool_size: 64MiB}, tenants: {metadata_keys: ["+headerName+"]}}")})
+			var got []string
+			for _, l := range c.warnings() {
+				got = append(got, l.text("msg"))
+			}
+			if fmt.Sprint(got) != fmt.Sprint(k.want) {
+				t.Errorf("warnings\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(k.want, "\n"))
+			}
+		})
+	}
+}
+
 // TestUnlimitedMachineIsAWarning sizes the pool for the whole machine, where this process has no limit.
 func TestUnlimitedMachineIsAWarning(t *testing.T) {
 	t.Parallel()
