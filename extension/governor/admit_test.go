@@ -233,8 +233,11 @@ func TestALeaseThatIsShared(t *testing.T) {
 		part.Release(nil)
 		root.Release(nil)
 		require.Zero(t, g.gauge(t, "governor.memory.usage"))
-		_, err = root.Settle(t.Context(), truth)
-		require.ErrorIs(t, err, admission.ErrReleased)
+		for _, late := range []admission.Request{truth, many, traces(200*mib, 1)} {
+			_, err = root.Settle(t.Context(), late)
+			require.ErrorIs(t, err, admission.ErrReleased, "whatever is asked of a lease that has ended")
+		}
+		require.Equal(t, "default", part.Refuse(t.Context(), admission.Panicked, 0, 0).Tenant)
 		require.ErrorIs(t, root.Grow(t.Context(), 1), admission.ErrReleased)
 		metadatatest.AssertEqualGovernorBatchDuration(t, g.telemetry, []metricdata.HistogramDataPoint[float64]{{
 			Attributes: attributes("otelcol.signal", "traces", "governor.phase", "batch"),

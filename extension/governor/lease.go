@@ -22,7 +22,8 @@ type lease struct {
 	pool.Lease
 	ceilings *ceilings
 	claims   claims
-	root     *lease // of a part
+	tenant   atomic.Pointer[member] // whose batch it is, also after it has ended
+	root     *lease                 // of a part
 	signal   string
 	memory   int64     // in all
 	start    time.Time // when it was asked for
@@ -54,6 +55,7 @@ func (g *governor) Admit(ctx context.Context, r admission.Request) (admission.Le
 	l.ceilings, l.signal, l.start = g.of(r), r.Signal, g.now()
 	l.provisional.Store(r.Provisional)
 	l.claims = g.claim(ctx, &r)
+	l.tenant.Store(l.claims.owner.tenant)
 	err := l.ask(ctx, &r, func(p pool.Request) pool.Result { return g.pool.Acquire(ctx, &l.Lease, p) })
 	if err != nil {
 		g.telemetry.decided(ctx, outcome{r.Signal, err.Reason}, g.now().Sub(l.start))
@@ -72,11 +74,16 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 	if l.root != nil {
 		root = l.root
 	}
+	if root.Ended() { // so that nothing is refused in the name of a batch that was answered long ago
+		return nil, admission.ErrReleased
+	}
 	g := l.ceilings.governor
 	part := &lease{ceilings: g.of(r), root: root, signal: r.Signal, start: g.now()}
+	part.tenant.Store(root.tenant.Load())
 	first := root.provisional.CompareAndSwap(true, false)
 	if first {
 		part.claims = g.claim(ctx, &r)
+		part.tenant.Store(part.claims.owner.tenant)
 	}
 	released := false
 	err := part.ask(ctx, &r, func(p pool.Request) pool.Result {
@@ -93,6 +100,7 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 	case first:
 		root.claims.end(g.now(), nil, tenant.Undecided, true)
 		root.claims, part.claims = part.claims, claims{}
+		root.tenant.Store(part.tenant.Load())
 		root.memory, root.breach = part.memory, part.breach
 	}
 	return part, nil
@@ -111,15 +119,7 @@ func (l *lease) Grow(ctx context.Context, memory int64) error {
 		l.Owe(memory)
 		return nil
 	}
-	return l.refuse(ctx, l.owner(), refusal(res))
-}
-
-// owner is whose batch it is.
-func (l *lease) owner() *member {
-	if t := l.claims.owner.tenant; t != nil || l.root == nil {
-		return t
-	}
-	return l.root.claims.owner.tenant
+	return l.refuse(ctx, l.tenant.Load(), refusal(res))
 }
 
 // ask takes r by way of take unless a gate forbids it. In observe mode it is only counted what was
@@ -158,7 +158,7 @@ func (l *lease) ask(ctx context.Context, r *admission.Request, take func(pool.Re
 	if forbidden.Reason.Breach() {
 		outcome = tenant.Breach
 	}
-	err := l.refuse(ctx, cmp.Or(at.tenant, l.owner()), forbidden)
+	err := l.refuse(ctx, cmp.Or(at.tenant, l.tenant.Load()), forbidden)
 	l.claims.end(g.now(), at, outcome, true)
 	return err
 }
@@ -184,7 +184,7 @@ func (g *governor) observing(ctx context.Context, reason admission.Reason) bool 
 
 // Refuse implements admission.Lease.
 func (l *lease) Refuse(ctx context.Context, reason admission.Reason, observed, limit int64) *admission.Error {
-	return l.refuse(ctx, l.owner(), admission.Error{Reason: reason, Observed: observed, Limit: limit})
+	return l.refuse(ctx, l.tenant.Load(), admission.Error{Reason: reason, Observed: observed, Limit: limit})
 }
 
 // refuse completes e by what the client needs to know, and makes it known.
@@ -229,7 +229,7 @@ func (l *lease) Release(result error) {
 	if l.breach {
 		verdict = tenant.Breach
 	}
-	l.ceilings.finished(l.owner(), now, reason)
+	l.ceilings.finished(l.tenant.Load(), now, reason)
 	l.claims.end(now, &l.claims.owner, verdict, false)
 	ctx := context.Background()
 	g.telemetry.decided(ctx, outcome{l.signal, reason}, took)
@@ -240,7 +240,7 @@ func (l *lease) Release(result error) {
 // if another tenant's batch came through the same way meanwhile: what is stuck is nobody's breach.
 func (l *lease) verdict(reason admission.Reason) tenant.Outcome {
 	switch {
-	case reason.Breach(), reason == admission.ProcessingTimeout && l.ceilings.passedBy(l.owner(), l.start):
+	case reason.Breach(), reason == admission.ProcessingTimeout && l.ceilings.passedBy(l.tenant.Load(), l.start):
 		return tenant.Breach
 	default:
 		return tenant.Undecided

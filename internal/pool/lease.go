@@ -144,6 +144,13 @@ func (p *Pool) growsBehindLocked(a *Account, n int64) bool {
 	return within || over && (late != nil || w != nil)
 }
 
+// Ended reports whether the lease, or the one it is a part of, has been released.
+func (l *Lease) Ended() bool {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	return l.ended || l.holder().ended
+}
+
 // Owe adds n bytes to the lease as debt, whatever the pool holds. A lease that has ended owes nothing.
 func (l *Lease) Owe(n int64) {
 	l.pool.mu.Lock()
