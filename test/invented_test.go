@@ -60,6 +60,9 @@ func TestAMillionInventedNamesCostNothing(t *testing.T) {
 				t.Errorf("the heap has grown by %d bytes since all places were taken", grown)
 			}
 			c.wantIdle()
+			if name == "forgotten" {
+				eventually(t, "they are", func() bool { return c.scrape().sum("otelcol_governor_tenant_count") <= 1 })
+			}
 		})
 	}
 }
