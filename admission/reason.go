@@ -76,7 +76,7 @@ var verdicts = map[Reason]verdict{
 	},
 	MemoryLimit: {
 		class: permanence, code: codes.InvalidArgument, breach: true, unit: "By",
-		message: "the batch needs {observed} bytes of memory and there are {limit} in all, so it can never fit: send smaller batches",
+		message: "the batch needs {observed} bytes of memory and can have {limit} at most, so it can never fit: send smaller batches",
 	},
 	RateBurst: {
 		class: permanence, code: codes.InvalidArgument,
@@ -128,7 +128,7 @@ var verdicts = map[Reason]verdict{
 	},
 	TenantConcurrency: {
 		class: ErrQuota, code: codes.Unavailable, delayed: true, unit: "{batch}",
-		message: "{observed} batches of this tenant are at work and max_concurrent is {limit}: send it again later",
+		message: "{observed} batches of this tenant are at work or waiting and max_concurrent is {limit}: send it again later",
 	},
 	TenantMemory: {
 		class: ErrQuota, code: codes.Unavailable, delayed: true, unit: "By",
@@ -136,7 +136,7 @@ var verdicts = map[Reason]verdict{
 	},
 	TenantBreaker: {
 		class: ErrQuota, code: codes.Unavailable, delayed: true, unit: "{batch}",
-		message: "{observed} batches of this tenant were refused as too large or harmful and {limit} are tolerated: mend them, then send again later",
+		message: "{observed} batches of this tenant were too large or did harm, and {limit} shut it out for a while: mend them, then send again later",
 	},
 	TenantRate: {
 		class: ErrQuota, code: codes.ResourceExhausted, delayed: true,

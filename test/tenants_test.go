@@ -47,7 +47,7 @@ var offences = []offence{
 		tenant: "acme", terms: "{max_concurrent: 1}", working: one("held by acme", 0), batch: one("second", 0),
 		want: told{
 			"tenant_concurrency", codes.Unavailable, 503, time.Second, 1, 1, "{batch}",
-			"{observed} batches of this tenant are at work and max_concurrent is {limit}: send it again later",
+			"{observed} batches of this tenant are at work or waiting and max_concurrent is {limit}: send it again later",
 		},
 	},
 	{
@@ -61,7 +61,7 @@ var offences = []offence{
 		tenant: "initech", terms: "{memory_fraction: 0.25}", batch: one("never", heavy),
 		want: told{
 			"memory_limit", codes.InvalidArgument, 400, 0, 0, share, "By",
-			"the batch needs {observed} bytes of memory and there are {limit} in all, so it can never fit: send smaller batches",
+			"the batch needs {observed} bytes of memory and can have {limit} at most, so it can never fit: send smaller batches",
 		},
 	},
 	{
@@ -98,7 +98,7 @@ var offences = []offence{
 		breaches: 8,
 		want: told{
 			"tenant_breaker", codes.Unavailable, 503, 20 * time.Second, 8, 8, "{batch}",
-			"{observed} batches of this tenant were refused as too large or harmful and {limit} are tolerated: mend them, then send again later",
+			"{observed} batches of this tenant were too large or did harm, and {limit} shut it out for a while: mend them, then send again later",
 		},
 	},
 	{

@@ -21,9 +21,11 @@ const (
 // maxComputedDelay bounds the delays that follow from what is missing.
 const maxComputedDelay = 30 * time.Second
 
-// computed returns the delay for a client that can be served once wait has passed, and no sooner.
+// computed returns the delay for a client that can be served once wait has passed, and no sooner: also over
+// HTTP, where it is cut down to whole seconds.
 func computed(wait time.Duration) time.Duration {
-	return min(max(wait, admission.MinRetryAfter)+rand.N(delaySpread), maxComputedDelay)
+	whole := (wait + time.Second - 1).Truncate(time.Second)
+	return min(max(whole, admission.MinRetryAfter)+rand.N(delaySpread), maxComputedDelay)
 }
 
 // delay tells refused clients of one tenant when to come back: later while it keeps being refused, but

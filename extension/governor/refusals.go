@@ -17,8 +17,9 @@ const (
 	// summaryInterval is how often refusals are logged. A line per refusal would make the log the next
 	// thing to run out under a flood.
 	summaryInterval = 10 * time.Second
-	// summaryTenants is how many tenants are logged by name each time: those with the most refusals.
-	summaryTenants = 20
+	// summaryTenants is how many tenants are logged by name each time: those with the most refusals. The
+	// Collector's own log drops what is said more than ten times in ten seconds.
+	summaryTenants = 8
 	// summaryHolders is how many of the largest holders are named beside them.
 	summaryHolders = 5
 )

@@ -5,6 +5,7 @@ package governor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -448,4 +449,30 @@ func TestRefusalsAreSummarizedByTenant(t *testing.T) {
 			`a\nb`: map[admission.Reason]int64{"batch_memory": 3}, "c": map[admission.Reason]int64{"batch_memory": 5},
 		}, got)
 	})
+}
+
+func TestAComputedDelayIsNeverShorterThanTheWaitInWholeSeconds(t *testing.T) {
+	for range 1000 {
+		for _, wait := range []time.Duration{1, time.Second, 4965 * time.Millisecond, 25 * time.Second} {
+			d := computed(wait)
+			require.GreaterOrEqual(t, d.Truncate(time.Second), wait)
+			require.LessOrEqual(t, d, 30*time.Second)
+		}
+	}
+	require.Equal(t, 30*time.Second, computed(time.Hour))
+}
+
+func TestTheSummaryNamesAFewTenantsAndTheRestAsOne(t *testing.T) {
+	g := shared(t, nil)
+	for i := range 20 {
+		for range i + 1 {
+			require.Error(t, second(admit(t, g, fmt.Sprint("tenant ", i), 200*mib, 1)))
+		}
+	}
+	g.summarize()
+	lines := g.logs.FilterMessage("Batches were refused").All()
+	require.Len(t, lines, summaryTenants+1)
+	require.Equal(t, "tenant 19", lines[0].ContextMap()["tenant"])
+	require.Equal(t, "_other", lines[summaryTenants].ContextMap()["tenant"])
+	require.Equal(t, map[admission.Reason]int64{"batch_memory": 12 * 13 / 2}, lines[summaryTenants].ContextMap()["batches"])
 }

@@ -16,8 +16,8 @@ import (
 const maxTenants = 64
 
 // split divides a batch among the tenants that its resources name by this attribute; those that name none
-// are the default tenant's, and so are those too many. The largest share comes first, and bears what belongs to no resource. Bytes on
-// the wire are divided like those of the heap.
+// are the default tenant's, and so are those too many. The largest share comes first, and bears what belongs to
+// no resource. Bytes on the wire are divided like those of the heap.
 func split(all admission.Share, attribute string, resources func(footprint.Each)) (admission.Share, []admission.Share) {
 	var shares []admission.Share
 	index := map[string]int{}
