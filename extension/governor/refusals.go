@@ -72,7 +72,7 @@ func (g *governor) summarize() {
 	}
 	slices.SortFunc(all, func(a, b summary) int { return int(b.total - a.total) })
 	if rest := all[min(len(all), summaryTenants):]; len(rest) > 1 {
-		others := summary{tenant: otherTenants, counts: map[admission.Reason]int64{}}
+		others := summary{tenant: tenant.OtherName, counts: map[admission.Reason]int64{}}
 		for _, s := range rest {
 			for reason, n := range s.counts {
 				others.counts[reason] += n
@@ -92,7 +92,7 @@ func (g *governor) summarize() {
 func (g *governor) largestHolders() map[string]int64 {
 	holders := map[string]int64{}
 	for _, u := range g.usages(summaryHolders, func(*member) bool { return true }) {
-		if u.bytes > 0 && u.name != otherTenants {
+		if u.bytes > 0 && u.name != tenant.OtherName {
 			holders[u.name] = u.bytes
 		}
 	}

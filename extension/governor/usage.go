@@ -9,9 +9,6 @@ import (
 	"github.com/otel-governor/otel-governor/internal/tenant"
 )
 
-// otherTenants is what telemetry calls all tenants that it does not name.
-const otherTenants = "_other"
-
 // usage is what one tenant holds, and may.
 type usage struct {
 	name                 string
@@ -24,7 +21,7 @@ type usage struct {
 func (g *governor) usages(most int, counts func(*member) bool) []usage {
 	var named []usage
 	index := map[string]int{} // one name may be two tenants': an authenticated one, and who claims to be it
-	others := usage{name: otherTenants}
+	others := usage{name: tenant.OtherName}
 	capacity := g.pool.Stats().Capacity
 	for t := range g.tenants.All() {
 		bytes, batches := g.pool.AccountStats(&t.Value.pool)

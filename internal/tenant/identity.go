@@ -15,6 +15,7 @@ import (
 const (
 	DefaultName  = "default"   // of those who say nothing about themselves
 	OverflowName = "_overflow" // of those whose names found no place
+	OtherName    = "_other"    // of all who are not named, in telemetry
 )
 
 // MaxName is the length of the longest name, in bytes.
@@ -64,7 +65,7 @@ func plain(v string) bool {
 		digits++
 	}
 	lengthPrefixed := digits > 0 && digits < len(v) && v[digits] == ':'
-	return !lengthPrefixed && v != DefaultName && v != OverflowName
+	return !lengthPrefixed && v != DefaultName && v != OverflowName && v != OtherName
 }
 
 // bounded returns name, or what stands for it where it is too long. Nobody can find another name that
