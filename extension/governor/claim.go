@@ -26,6 +26,7 @@ type (
 // claim is what one tenant has in a batch, from the first gate to the end of the lease.
 type claim struct {
 	tenant *member
+	known  bool           // it is one of those allowed
 	pass   tenant.Pass    // of its breaker
 	taken  tenant.Amounts // of its rates
 	share  admission.Share
@@ -78,12 +79,13 @@ func (c *claims) end(now time.Time, at *claim, o tenant.Outcome, refund bool) {
 
 // claim pins the tenants that r is for. Several of its names may be those of one tenant.
 func (g *governor) claim(ctx context.Context, r *admission.Request) claims {
-	c := claims{owner: claim{tenant: g.member(ctx, r.Tenant), share: r.Share}}
+	owner, known := g.member(ctx, r.Tenant)
+	c := claims{owner: claim{tenant: owner, known: known, share: r.Share}}
 	for _, s := range r.Others {
-		t := g.member(ctx, s.Tenant)
-		known := false
+		t, known := g.member(ctx, s.Tenant)
+		merged := false
 		for one := range c.all {
-			if known = one.tenant == t; known {
+			if merged = one.tenant == t && one.known == known; merged {
 				one.share.Memory += s.Memory
 				one.share.WireSize += s.WireSize
 				one.share.Items += s.Items
@@ -91,41 +93,53 @@ func (g *governor) claim(ctx context.Context, r *admission.Request) claims {
 				break
 			}
 		}
-		if !known {
-			c.others = append(c.others, claim{tenant: t, share: s})
+		if !merged {
+			c.others = append(c.others, claim{tenant: t, known: known, share: s})
 		}
 	}
 	return c
 }
 
-// member pins the tenant of this name, or the one that ctx speaks for.
-func (g *governor) member(ctx context.Context, name string) *member {
+// member pins the tenant of this name, or the one that ctx speaks for. One that is not known to be allowed
+// takes no place among the tenants.
+func (g *governor) member(ctx context.Context, name string) (t *member, known bool) {
+	id := identity{}
 	if name != "" { // what a client says, as it says it
-		name, _ = tenant.Identity(name)
-		return g.tenants.Get(name, false)
+		id.name, _ = tenant.Identity(name)
+	} else if id = g.identify(ctx); id.name == "" {
+		id.name = tenant.DefaultName
 	}
-	id := g.identify(ctx)
-	return g.tenants.Get(id.name, id.trusted)
+	if len(g.allowed) > 0 && !g.allowed[id.name] {
+		return g.tenants.Overflow(), false
+	}
+	return g.tenants.Get(id.name, id.trusted), true
 }
 
-// pass takes all claims through their tenants' gates, and returns the one that was refused and why.
-func (g *governor) pass(c *claims, r *admission.Request, now time.Time) (*claim, admission.Error) {
-	if !g.identified.Load() && len(r.Others) == 0 && c.owner.tenant == g.tenants.Default() {
-		return &c.owner, admission.Error{} // there are no others, and what holds for all holds for it
+// pass takes all claims through the gates that are their tenants' alone, and the whole batch past the ceilings
+// of whom it comes through. It returns the claim that was refused and why.
+func (g *governor) pass(c *claims, through *ceilings, all admission.Share, now time.Time) (*claim, admission.Error) {
+	apart := g.identified.Load() || len(c.others) > 0 // else there is one tenant, and what holds for all holds for it
+	if apart {
+		for one := range c.all {
+			if e := one.admitted(now); e.Reason != "" {
+				return one, e
+			}
+		}
+	}
+	if e := through.judge(all); e.Reason != "" || !apart {
+		return &c.owner, e
 	}
 	for one := range c.all {
-		if e := g.passOne(one, now); e.Reason != "" {
+		if e := one.within(now); e.Reason != "" {
 			return one, e
 		}
 	}
 	return &c.owner, admission.Error{}
 }
 
-// passOne takes c through the gates that are its tenant's alone: whether it is known, its breaker, its
-// ceilings for a batch, its rates.
-func (g *governor) passOne(c *claim, now time.Time) admission.Error {
-	s := c.share
-	if len(g.allowed) > 0 && !g.allowed[c.tenant.Name()] {
+// admitted reports whether the tenant is known and its breaker lets it through.
+func (c *claim) admitted(now time.Time) admission.Error {
+	if !c.known {
 		return admission.Error{Reason: admission.TenantUnknown}
 	}
 	pass, denial, ok := c.tenant.Allow(now)
@@ -135,6 +149,12 @@ func (g *governor) passOne(c *claim, now time.Time) admission.Error {
 		}
 	}
 	c.pass = pass
+	return admission.Error{}
+}
+
+// within reports whether the batch is within the tenant's ceilings for one, and takes it of its rates.
+func (c *claim) within(now time.Time) admission.Error {
+	s := c.share
 	ceilings := c.tenant.Ceilings()
 	if most := ceilings.MaxBatchMemory; most > 0 && s.Memory > most {
 		return admission.Error{Reason: admission.BatchMemory, Observed: s.Memory, Limit: most}

@@ -60,6 +60,17 @@ func (c *TenantsConfig) validate(a AdmissionConfig) error {
 	if n := int64(len(c.Overrides)); n > c.MaxTracked {
 		errs = append(errs, fmt.Errorf("'tenants::max_tracked' is %d and there are %d overrides: raise it", c.MaxTracked, n))
 	}
+	if n := int64(len(c.Allow)); n > c.MaxTracked {
+		errs = append(errs, fmt.Errorf("'tenants::max_tracked' is %d and 'tenants::allow' has %d tenants: raise it", c.MaxTracked, n))
+	}
+	for _, name := range c.Allow {
+		if len(name) >= tenant.MaxName {
+			errs = append(errs, fmt.Errorf("'tenants::allow' must hold names shorter than %d bytes, got one of %d", tenant.MaxName, len(name)))
+		}
+	}
+	if _, empty := c.Overrides[""]; empty {
+		errs = append(errs, errors.New("'tenants::overrides' must hold names, got an empty one"))
+	}
 	if c.IdleTimeout < time.Second {
 		errs = append(errs, fmt.Errorf("'tenants::idle_timeout' must be at least 1s, got %v", c.IdleTimeout))
 	}

@@ -29,8 +29,9 @@ type lease struct {
 	start    time.Time // when it was asked for
 	waited   time.Duration
 
-	provisional atomic.Bool // its claims rest on estimates
-	breach      bool        // in observe mode: it was admitted all the same
+	provisional atomic.Bool    // its claims rest on estimates
+	fault       *claim         // whose fault it was
+	verdict     tenant.Outcome // on it, once the batch was refused or, in observe mode, would have been
 }
 
 var _ admission.Lease = (*lease)(nil)
@@ -58,6 +59,7 @@ func (g *governor) Admit(ctx context.Context, r admission.Request) (admission.Le
 	l.tenant.Store(l.claims.owner.tenant)
 	err := l.ask(ctx, &r, func(p pool.Request) pool.Result { return g.pool.Acquire(ctx, &l.Lease, p) })
 	if err != nil {
+		l.claims.end(g.now(), l.fault, l.verdict, true)
 		g.telemetry.decided(ctx, outcome{r.Signal, err.Reason}, g.now().Sub(l.start))
 		*l = lease{}
 		g.leases.Put(l) // nobody has seen it
@@ -91,17 +93,21 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 		released = res.Outcome == pool.Released
 		return res
 	})
-	switch {
-	case released:
-		part.claims.end(g.now(), nil, tenant.Undecided, true)
-		return nil, admission.ErrReleased
-	case err != nil:
-		return nil, err
-	case first:
-		root.claims.end(g.now(), nil, tenant.Undecided, true)
+	switch now := g.now(); {
+	case first && root.Settled(): // although its user may have had no place for it
+		root.claims.end(now, nil, tenant.Undecided, true)
 		root.claims, part.claims = part.claims, claims{}
 		root.tenant.Store(part.tenant.Load())
-		root.memory, root.breach = part.memory, part.breach
+		root.memory, root.verdict = part.memory, part.verdict
+	case first:
+		part.claims.end(now, part.fault, part.verdict, true)
+		root.provisional.Store(true)
+	}
+	if released {
+		return nil, admission.ErrReleased
+	}
+	if err != nil {
+		return nil, err
 	}
 	return part, nil
 }
@@ -123,7 +129,7 @@ func (l *lease) Grow(ctx context.Context, memory int64) error {
 }
 
 // ask takes r by way of take unless a gate forbids it. In observe mode it is only counted what was
-// forbidden, and r taken all the same. On failure l has no claims any more.
+// forbidden, and r taken all the same. It does not end l's claims.
 func (l *lease) ask(ctx context.Context, r *admission.Request, take func(pool.Request) pool.Result) *admission.Error {
 	g := l.ceilings.governor
 	all := admission.Share{Memory: max(0, r.Memory), Items: r.Items}
@@ -133,34 +139,30 @@ func (l *lease) ask(ctx context.Context, r *admission.Request, take func(pool.Re
 	}
 	l.memory = all.Memory
 	p := pool.Request{Gate: l.ceilings.gate, Bytes: all.Memory, Provisional: r.Provisional}
+	var forbidden admission.Error
+	l.fault = &l.claims.owner
 	if l.claims.owner.tenant != nil {
 		p.Account, p.Others = l.claims.accounts()
-	}
-
-	at := &l.claims.owner // whose claim was refused
-	forbidden := l.ceilings.judge(all)
-	if forbidden.Reason == "" {
-		at, forbidden = g.pass(&l.claims, r, l.start)
+		l.fault, forbidden = g.pass(&l.claims, l.ceilings, all, l.start)
+	} else {
+		forbidden = l.ceilings.judge(all)
 	}
 	if forbidden.Reason == "" {
 		res := take(p)
 		if l.waited = res.Waited; res.Outcome == pool.Granted || res.Outcome == pool.Released {
 			return nil
 		}
-		at, forbidden = &l.claims.owner, refusal(res)
+		forbidden = refusal(res)
+	}
+	if forbidden.Reason.Breach() {
+		l.verdict = tenant.Breach
 	}
 	if g.observing(ctx, forbidden.Reason) {
-		p.Debt, l.breach = true, forbidden.Reason.Breach()
+		p.Debt = true
 		take(p)
 		return nil
 	}
-	outcome := tenant.Undecided
-	if forbidden.Reason.Breach() {
-		outcome = tenant.Breach
-	}
-	err := l.refuse(ctx, cmp.Or(at.tenant, l.tenant.Load()), forbidden)
-	l.claims.end(g.now(), at, outcome, true)
-	return err
+	return l.refuse(ctx, cmp.Or(l.fault.tenant, l.tenant.Load()), forbidden)
 }
 
 // refusal is what a pool's answer is to the outside.
@@ -222,11 +224,11 @@ func (l *lease) Release(result error) {
 	var reason admission.Reason
 	verdict := tenant.Fine
 	if refusal, is := errors.AsType[*admission.Error](result); is {
-		reason, verdict = refusal.Reason, l.verdict(refusal.Reason)
+		reason, verdict = refusal.Reason, l.blame(refusal.Reason)
 	} else if t := l.ceilings.timeout(); t > 0 && took-l.waited > t {
 		g.observing(context.Background(), admission.ProcessingTimeout)
 	}
-	if l.breach {
+	if l.verdict == tenant.Breach {
 		verdict = tenant.Breach
 	}
 	l.ceilings.finished(l.tenant.Load(), now, reason)
@@ -236,9 +238,9 @@ func (l *lease) Release(result error) {
 	g.telemetry.worked(ctx, l.signal, l.memory, l.waited, took-l.waited)
 }
 
-// verdict is what a refusal of a batch that was admitted is to its tenant's breaker. A timeout is a breach only
+// blame is what a refusal of a batch that was admitted is to its tenant's breaker. A timeout is a breach only
 // if another tenant's batch came through the same way meanwhile: what is stuck is nobody's breach.
-func (l *lease) verdict(reason admission.Reason) tenant.Outcome {
+func (l *lease) blame(reason admission.Reason) tenant.Outcome {
 	switch {
 	case reason.Breach(), reason == admission.ProcessingTimeout && l.ceilings.passedBy(l.tenant.Load(), l.start):
 		return tenant.Breach

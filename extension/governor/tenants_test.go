@@ -21,6 +21,7 @@ import (
 
 	"github.com/otel-governor/otel-governor/admission"
 	"github.com/otel-governor/otel-governor/extension/governor/internal/metadatatest"
+	"github.com/otel-governor/otel-governor/internal/strict"
 	"github.com/otel-governor/otel-governor/internal/tenant"
 )
 
@@ -463,7 +464,7 @@ func TestAComputedDelayIsNeverShorterThanTheWaitInWholeSeconds(t *testing.T) {
 }
 
 func TestTheSummaryNamesAFewTenantsAndTheRestAsOne(t *testing.T) {
-	g := shared(t, nil)
+	g := shared(t, func(c *Config) { c.Tenants.Defaults.Breaker.Breaches = new(int64(strict.Unlimited)) })
 	for i := range 20 {
 		for range i + 1 {
 			require.Error(t, second(admit(t, g, fmt.Sprint("tenant ", i), 200*mib, 1)))
@@ -475,4 +476,71 @@ func TestTheSummaryNamesAFewTenantsAndTheRestAsOne(t *testing.T) {
 	require.Equal(t, "tenant 19", lines[0].ContextMap()["tenant"])
 	require.Equal(t, "_other", lines[summaryTenants].ContextMap()["tenant"])
 	require.Equal(t, map[admission.Reason]int64{"batch_memory": 12 * 13 / 2}, lines[summaryTenants].ContextMap()["batches"])
+}
+
+func TestNamesThatAreNotAllowedTakeNoPlaces(t *testing.T) {
+	g := shared(t, func(c *Config) {
+		c.Tenants.Allow = []string{"a", "b"}
+		c.Tenants.MaxTracked = 3
+	})
+	for i := range 30 {
+		requireReason(t, admission.TenantUnknown, second(admit(t, g, fmt.Sprint("invented ", i), mib, 1)))
+	}
+	require.Zero(t, g.gauge(t, "governor.tenant.count"))
+	l, err := admit(t, g, "a", mib, 1)
+	require.NoError(t, err)
+	l.Release(nil)
+}
+
+func TestTheBreakerOpensAgainForLimitsThatHoldForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := shared(t, func(c *Config) { c.Admission.MaxBatchItems = 10 })
+		for range 3 {
+			for range 8 {
+				requireReason(t, admission.BatchItems, second(admit(t, g, "a", mib, 11)))
+			}
+			refusal := requireReason(t, admission.TenantBreaker, second(admit(t, g, "a", mib, 11)))
+			elapse(refusal.RetryAfter)
+			probe, err := admit(t, g, "a", mib, 1)
+			require.NoError(t, err)
+			probe.Release(nil)
+		}
+	})
+}
+
+func TestATenantWhoseBreakerIsOpenIsForgottenWhenItNeverReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := shared(t, func(c *Config) { c.Tenants.IdleTimeout = time.Second })
+		for range 8 {
+			require.Error(t, second(admit(t, g, "gone", 200*mib, 1)))
+		}
+		elapse(10 * time.Second)
+		requireReason(t, admission.BatchMemory, second(admit(t, g, "gone", 200*mib, 1))) // the probe
+		elapse(14 * time.Second)
+		require.EqualValues(t, 1, g.gauge(t, "governor.tenant.breakers.open"), "leaving and coming back refunds nothing")
+		elapse(20 * time.Second)
+		require.Zero(t, g.gauge(t, "governor.tenant.count"))
+		require.Zero(t, g.gauge(t, "governor.tenant.breakers.open"))
+	})
+}
+
+func TestARefusedSettleLeavesTheGatesInPlace(t *testing.T) {
+	g := shared(t, func(c *Config) { c.Admission.MaxBatchItems = 10 })
+	estimate := traces(mib, 1)
+	estimate.Provisional = true
+	root, err := g.Admit(from(t.Context(), "x-tenant", "a"), estimate)
+	require.NoError(t, err)
+	for range 3 {
+		_, err = root.Settle(from(t.Context(), "x-tenant", "b"), traces(mib, 11))
+		require.Equal(t, "b", requireReason(t, admission.BatchItems, err).Tenant)
+	}
+	part, err := root.Settle(from(t.Context(), "x-tenant", "b"), traces(2*mib, 1))
+	require.NoError(t, err)
+	b := g.tenants.Get("b", false)
+	held, slots := g.pool.AccountStats(&b.Value.pool)
+	require.Equal(t, []int64{2 * mib, 1}, []int64{held, slots}, "the batch is the true tenant's now")
+	b.Unpin()
+	part.Release(nil)
+	root.Release(nil)
+	require.Zero(t, g.gauge(t, "governor.memory.usage"))
 }

@@ -151,6 +151,13 @@ func (l *Lease) Ended() bool {
 	return l.ended || l.holder().ended
 }
 
+// Settled reports whether the lease holds what it really takes, and not an estimate.
+func (l *Lease) Settled() bool {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	return !l.holder().provisional
+}
+
 // Owe adds n bytes to the lease as debt, whatever the pool holds. A lease that has ended owes nothing.
 func (l *Lease) Owe(n int64) {
 	l.pool.mu.Lock()

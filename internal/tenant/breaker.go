@@ -178,8 +178,12 @@ func (b *breaker) refit(c *Breaker) {
 	}
 }
 
-// clean reports whether the breaker is as a new one would be.
-func (b *breaker) clean(now int64) bool {
-	_, closed := b.closed()
-	return closed && !b.window.breached(now)
+// clean reports whether a new breaker would be no better: it is closed, or has been ready for a probe for so
+// long that the breaches which opened it would be forgotten, too. Only a batch can close it, and one whose
+// tenant never comes back must not be kept for ever.
+func (b *breaker) clean(c *Breaker, now int64) bool {
+	if _, closed := b.closed(); closed {
+		return !b.window.breached(now)
+	}
+	return b.probe == nil && now-b.until >= int64(c.Window)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -128,7 +129,7 @@ func (f *OverridesFile) readLocked() ([]byte, error) {
 		f.mu.seen = seen
 		return nil, errUnchanged
 	}
-	file, err := os.Open(f.path)
+	file, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a pipe
 	if err != nil {
 		return nil, err
 	}

@@ -165,5 +165,5 @@ func (t *Tenant[A]) adopt(to *terms, now int64) {
 func (t *Tenant[A]) forgettable(now int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.buckets.full(now) && t.breaker.clean(now)
+	return t.buckets.full(now) && t.breaker.clean(&t.terms.Load().Breaker, now)
 }

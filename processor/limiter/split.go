@@ -16,7 +16,7 @@ import (
 const maxTenants = 64
 
 // split divides a batch among the tenants that its resources name by this attribute; those that name none
-// are the default tenant's, and so are those too many. The largest share comes first, and bears what belongs to
+// by a string are the default tenant's, and so are those too many. The largest share comes first, and bears what belongs to
 // no resource. Bytes on the wire are divided like those of the heap.
 func split(all admission.Share, attribute string, resources func(footprint.Each)) (admission.Share, []admission.Share) {
 	var shares []admission.Share
@@ -24,8 +24,8 @@ func split(all admission.Share, attribute string, resources func(footprint.Each)
 	rest := all.Memory
 	resources(func(r pcommon.Resource, memory, items int64) {
 		name := ""
-		if v, ok := r.Attributes().Get(attribute); ok {
-			name = v.AsString()
+		if v, ok := r.Attributes().Get(attribute); ok && v.Type() == pcommon.ValueTypeStr {
+			name = v.Str() // what is nested would have to be unfolded, before anybody admitted it
 		}
 		rest -= memory
 		i, known := index[name]

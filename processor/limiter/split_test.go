@@ -149,3 +149,14 @@ func TestTenantAttribute(t *testing.T) {
 	header := client.NewContext(t.Context(), client.Info{Metadata: client.NewMetadata(map[string][]string{"x-tenant": {"large"}})})
 	require.NoError(t, consumer.ConsumeLogs(header, td("small", 4)), "what the request says goes first")
 }
+
+func TestANestedAttributeNamesNobody(t *testing.T) {
+	ld := plog.NewLogs()
+	v := ld.ResourceLogs().AppendEmpty().Resource().Attributes().PutEmptySlice("team")
+	for range 1000 {
+		v = v.AppendEmpty().SetEmptySlice()
+	}
+	first, others := split(admission.Share{Memory: footprint.Logs(ld)}, "team", func(each footprint.Each) { footprint.LogsByResource(ld, each) })
+	require.Empty(t, first.Tenant)
+	require.Empty(t, others)
+}
