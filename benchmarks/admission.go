@@ -3,11 +3,13 @@
 package benchmarks
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 
 	"github.com/otel-governor/otel-governor/admission"
@@ -28,14 +30,40 @@ func register(b *testing.B, telemetry settings, conf map[string]any) (admission.
 func admitRelease(telemetry settings) func(*testing.B) {
 	return func(b *testing.B) {
 		g, r := register(b, telemetry, map[string]any{})
-		ctx := b.Context()
-		for b.Loop() {
-			l, err := g.Admit(ctx, r)
-			if err != nil {
-				panic(err)
-			}
-			l.Release(nil)
+		admitAndRelease(b, b.Context(), g, r)
+	}
+}
+
+// byHeader tells tenants apart by a header and gives each these ceilings.
+func byHeader(ceilings map[string]any) map[string]any {
+	return map[string]any{"tenants": map[string]any{"metadata_keys": []any{header}, "defaults": ceilings}}
+}
+
+// rated gives each tenant one rate.
+func rated(requestsPerSecond float64) map[string]any {
+	return byHeader(map[string]any{"rate": map[string]any{"requests_per_second": requestsPerSecond}})
+}
+
+const header = "x-scope-orgid"
+
+// ofTenant is a request's context as a receiver makes it, with a header that names its tenant.
+func ofTenant(ctx context.Context) context.Context {
+	return client.NewContext(ctx, client.Info{Metadata: client.NewMetadata(map[string][]string{header: {"acme"}})})
+}
+
+// admitReleaseTenant is for a tenant that is known from the second time on.
+func admitReleaseTenant(b *testing.B) {
+	g, r := register(b, metricsOff, rated(often))
+	admitAndRelease(b, ofTenant(b.Context()), g, r)
+}
+
+func admitAndRelease(b *testing.B, ctx context.Context, g admission.Governor, r admission.Request) {
+	for b.Loop() {
+		l, err := g.Admit(ctx, r)
+		if err != nil {
+			panic(err)
 		}
+		l.Release(nil)
 	}
 }
 
@@ -61,7 +89,7 @@ func refuseTooLarge(telemetry settings) func(*testing.B) {
 	return func(b *testing.B) {
 		g, r := register(b, telemetry, map[string]any{"admission": map[string]any{"max_batch_items": 1000}})
 		r.Items = 1001
-		refuse(b, g, r, admission.BatchItems)
+		refuse(b, b.Context(), g, r, admission.BatchItems)
 	}
 }
 
@@ -72,12 +100,31 @@ func refuseFull(telemetry settings) func(*testing.B) {
 		l, err := g.Admit(b.Context(), r)
 		require.NoError(b, err)
 		defer l.Release(nil)
-		refuse(b, g, r, admission.QueueTimeout)
+		refuse(b, b.Context(), g, r, admission.QueueTimeout)
 	}
 }
 
-func refuse(b *testing.B, g admission.Governor, r admission.Request, want admission.Reason) {
-	ctx := b.Context()
+// refuseRate asks for a tenant whose only token is taken.
+func refuseRate(b *testing.B) {
+	g, r := register(b, metricsOff, rated(0.001))
+	refuseSecond(b, g, r, admission.TenantRate)
+}
+
+// refuseConcurrency asks for a tenant that has all the places that it may have.
+func refuseConcurrency(b *testing.B) {
+	g, r := register(b, metricsOff, byHeader(map[string]any{"max_concurrent": 1}))
+	refuseSecond(b, g, r, admission.TenantConcurrency)
+}
+
+func refuseSecond(b *testing.B, g admission.Governor, r admission.Request, want admission.Reason) {
+	ctx := ofTenant(b.Context())
+	l, err := g.Admit(ctx, r)
+	require.NoError(b, err)
+	defer l.Release(nil)
+	refuse(b, ctx, g, r, want)
+}
+
+func refuse(b *testing.B, ctx context.Context, g admission.Governor, r admission.Request, want admission.Reason) {
 	var err error
 	for b.Loop() {
 		_, err = g.Admit(ctx, r)

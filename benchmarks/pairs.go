@@ -39,10 +39,35 @@ var Pairs = []Pair{
 		What: "acquire + release, 8 workers per place", Goal: "≤ 2",
 		Ours: Case{"pool", contended(newPool)}, Peer: Case{"x/sync, timeout", contended(newTimedSemaphore)},
 	},
+	{
+		What: "grant to the next in line", Goal: "≤ 1.5, each ≤ 1 µs",
+		Ours: Case{"100 000 wait", grants(newPoolLine, 100_000)}, Peer: Case{"1 000 wait", grants(newPoolLine, 1_000)},
+	},
+	{
+		What: "grant to the next of 1 000 in line", Goal: "≤ 0.1",
+		Ours: Case{"pool", grants(newPoolLine, 1_000)}, Peer: Case{"queueset, 64", grants(newQueueSetLine(64), 1_000)},
+	},
+	{
+		What: "grant to the next of 1 000 in line", Goal: "≤ 0.1",
+		Ours: Case{"pool", grants(newPoolLine, 1_000)}, Peer: Case{"queueset, 128", grants(newQueueSetLine(128), 1_000)},
+	},
+	{
+		What: "grant to the next of 1 000 in line", Goal: "≤ 0.1",
+		Ours: Case{"pool", grants(newPoolLine, 1_000)}, Peer: Case{"queueset, 1024", grants(newQueueSetLine(1024), 1_000)},
+	},
+
+	{
+		What: "take a token of one rate", Goal: "≤ 1",
+		Ours: Case{"tenant", takeRate}, Peer: Case{"x/time AllowN", allowRate},
+	},
 
 	{
 		What: "admit + release, one worker", Goal: "≤ 400 ns, ≤ 1 alloc",
 		Ours: Case{"governor", admitRelease(metricsOff)},
+	},
+	{ // here and below, reading a header is an allocation of its own: client.Metadata.Get copies
+		What: "admit + release, known tenant, one rate", Goal: "≤ 400 ns, ≤ 1 alloc + header",
+		Ours: Case{"governor", admitReleaseTenant},
 	},
 	{
 		What: "admit + release, a worker per P",
@@ -59,6 +84,14 @@ var Pairs = []Pair{
 	{
 		What: "refusal: no place and no line", Goal: "≤ 300 ns, 0 allocs",
 		Ours: Case{"governor", refuseFull(metricsOff)},
+	},
+	{
+		What: "refusal: a tenant's rate", Goal: "≤ 300 ns, 0 allocs + *Error, header",
+		Ours: Case{"governor", refuseRate},
+	},
+	{
+		What: "refusal: a tenant's concurrency", Goal: "≤ 300 ns, 0 allocs + *Error, header",
+		Ours: Case{"governor", refuseConcurrency},
 	},
 
 	{

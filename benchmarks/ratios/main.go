@@ -23,7 +23,7 @@ const confidence = 0.95
 
 func main() {
 	testing.Init()
-	rounds := flag.Int("rounds", 31, "how often each side is measured")
+	rounds := flag.Int("rounds", 21, "how often each side is measured")
 	turn := flag.String("turn", "40ms", "how long it is measured each time")
 	only := flag.String("only", "", "measure only the rows whose text matches this expression")
 	flag.Parse()
