@@ -131,7 +131,7 @@ func (p *Pool) Acquire(ctx context.Context, l *Lease, r Request) Result {
 			return res
 		}
 		if !p.freeLocked(r.Gate, 1, r.Bytes) || p.behindLocked(r) {
-			return p.queueLocked(ctx, &waiter{
+			return p.queueLocked(ctx, waiter{
 				lease: l, account: r.Account, others: r.Others, gate: r.Gate, slots: 1, bytes: r.Bytes, through: r.Bytes,
 			})
 		}

@@ -10,7 +10,7 @@ import (
 // This file is how a caller waits: it joins the line, is answered or gives up.
 
 // queueLocked refuses w or lets it wait in line. It is called with the lock held and returns without it.
-func (p *Pool) queueLocked(ctx context.Context, w *waiter) Result {
+func (p *Pool) queueLocked(ctx context.Context, w waiter) Result {
 	const crowded = 8 // waiters in a line that is full of an account that wants more than its share
 	allowed, a := p.patience(ctx), w.account
 	var res Result
@@ -18,15 +18,16 @@ func (p *Pool) queueLocked(ctx context.Context, w *waiter) Result {
 	case p.mu.state == draining:
 		res = Result{Outcome: Closed}
 	case p.maxQueued == 0 || allowed <= 0:
-		res = p.shortLocked(w)
+		res = p.shortLocked(&w)
 	case a.limits.Queued != 0 && a.waiting >= a.limits.Queued:
 		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: max(0, a.limits.Queued)}
 	case a.limits.Queued > crowded && a.waiting >= crowded &&
-		p.fullLocked(w.bytes).Outcome != Granted && p.greedyLocked(w):
+		p.fullLocked(w.bytes).Outcome != Granted && p.greedyLocked(&w):
 		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: crowded}
 	default:
-		if res = p.makeRoomLocked(w); res.Outcome == Granted {
-			return p.waitLocked(ctx, w, allowed)
+		if res = p.makeRoomLocked(&w); res.Outcome == Granted {
+			waiting := w // on the heap only now, so that refusing costs no allocation
+			return p.waitLocked(ctx, &waiting, allowed)
 		}
 	}
 	p.mu.Unlock()
