@@ -152,7 +152,7 @@ func (c *crowd) Cancel(t *rapid.T) {
 	rapid.SampledFrom(c.calls).Draw(t, "waiter").cancel()
 }
 
-func (c *crowd) Pass(*rapid.T) { pause(context.Background(), 130*time.Millisecond) }
+func (c *crowd) Pass(*rapid.T) { <-time.After(130 * time.Millisecond) }
 
 func (c *crowd) Resize(t *rapid.T) {
 	c.loose = true
@@ -220,7 +220,7 @@ func (c *crowd) Check(t *rapid.T) {
 
 // finish lets everybody go and finds nothing left.
 func (c *crowd) finish(t *rapid.T) {
-	pause(context.Background(), 2*c.settings.QueueTimeout)
+	<-time.After(2 * c.settings.QueueTimeout)
 	c.Check(t)
 	require.Empty(t, c.calls)
 	for _, l := range c.held {
