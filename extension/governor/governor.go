@@ -157,6 +157,7 @@ func (g *governor) NotifyConfigSnapshot(_ context.Context, snapshot extensioncap
 // Ready implements extensioncapabilities.PipelineWatcher. A host that told nothing of its configuration
 // is taken for one that keeps data in queues.
 func (g *governor) Ready() error {
+	g.warnOfTenants()
 	g.mu.Lock()
 	announced := g.mu.announced
 	g.mu.Unlock()
@@ -178,6 +179,7 @@ func (g *governor) settle(holders []string) error {
 	}
 	g.mu.announced = true
 	g.logger.Info("Memory pool sized", append(s.fields(),
+		zap.String("mode", string(g.config.Mode)),
 		zap.Int64("budget", s.budget),
 		zap.Int64("max_batch_memory", g.maxBatchMemory.Load()),
 		zap.Strings("asynchronous", holders))...)

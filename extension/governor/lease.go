@@ -121,7 +121,7 @@ func (l *lease) Grow(ctx context.Context, memory int64) error {
 	if res.Outcome == pool.Released {
 		return admission.ErrReleased
 	}
-	if l.ceilings.governor.observing(ctx, reasons[res.Outcome]) {
+	if l.ceilings.governor.observing(ctx, l.tenant.Load(), reasons[res.Outcome]) {
 		l.Owe(memory)
 		return nil
 	}
@@ -157,12 +157,13 @@ func (l *lease) ask(ctx context.Context, r *admission.Request, take func(pool.Re
 	if forbidden.Reason.Breach() {
 		l.verdict = tenant.Breach
 	}
-	if g.observing(ctx, forbidden.Reason) {
+	whose := cmp.Or(l.fault.tenant, l.tenant.Load())
+	if g.observing(ctx, whose, forbidden.Reason) {
 		p.Debt = true
 		take(p)
 		return nil
 	}
-	return l.refuse(ctx, cmp.Or(l.fault.tenant, l.tenant.Load()), forbidden)
+	return l.refuse(ctx, whose, forbidden)
 }
 
 // refusal is what a pool's answer is to the outside.
@@ -174,12 +175,13 @@ func refusal(res pool.Result) admission.Error {
 	return e
 }
 
-// observing reports whether a refusal is only to be counted, and counts it. A caller that went away is
-// not there to be admitted.
-func (g *governor) observing(ctx context.Context, reason admission.Reason) bool {
+// observing reports whether a refusal of t's batch is only to be counted, and counts it. A caller that went
+// away is not there to be admitted.
+func (g *governor) observing(ctx context.Context, t *member, reason admission.Reason) bool {
 	if g.config.Mode != ModeObserve || reason == admission.Canceled {
 		return false
 	}
+	t.Value.refusals.add(reason)
 	g.telemetry.observed(ctx, reason)
 	return true
 }
@@ -226,7 +228,7 @@ func (l *lease) Release(result error) {
 	if refusal, is := errors.AsType[*admission.Error](result); is {
 		reason, verdict = refusal.Reason, l.blame(refusal.Reason)
 	} else if t := l.ceilings.timeout(); t > 0 && took-l.waited > t {
-		g.observing(context.Background(), admission.ProcessingTimeout)
+		g.observing(context.Background(), l.tenant.Load(), admission.ProcessingTimeout)
 	}
 	if l.verdict == tenant.Breach {
 		verdict = tenant.Breach

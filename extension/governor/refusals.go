@@ -80,10 +80,14 @@ func (g *governor) summarize() {
 		}
 		all = append(all[:summaryTenants], others)
 	}
+	what := "Batches were refused"
+	if g.config.Mode == ModeObserve {
+		what = "Batches would have been refused"
+	}
 	holders := zap.Any("largest_holders", g.largestHolders())
 	for _, s := range all {
-		g.logger.Warn("Batches were refused", zap.String("tenant", s.tenant),
-			zap.Duration("within", summaryInterval), zap.Any("batches", s.counts), holders)
+		g.logger.Warn(what, zap.String("tenant", s.tenant),
+			zap.Stringer("within", summaryInterval), zap.Any("batches", s.counts), holders)
 	}
 }
 

@@ -48,6 +48,18 @@ func (g *governor) tellApart() {
 	}
 }
 
+// warnOfTenants says what has no effect because nothing tells tenants apart. By now every limiter has said
+// whether it does.
+func (g *governor) warnOfTenants() {
+	c := &g.config.Tenants
+	set := c.Defaults != (tenant.Override{}) || len(c.Overrides) > 0 || c.OverridesFile != ""
+	if g.identified.Load() || !set && len(c.Allow) == 0 {
+		return
+	}
+	g.logger.Warn("Nothing tells tenants apart, so 'tenants::allow', 'tenants::defaults' and overrides have no effect;" +
+		" set 'tenants::auth_attributes' or 'tenants::metadata_keys', or 'tenant_attribute' on a limiter")
+}
+
 // override puts the tenants under these overrides.
 func (g *governor) override(overrides map[string]tenant.Override) {
 	bytes := g.config.Tenants.ceilings().Rate.Bytes > 0

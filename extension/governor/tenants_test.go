@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -543,4 +544,41 @@ func TestARefusedSettleLeavesTheGatesInPlace(t *testing.T) {
 	part.Release(nil)
 	root.Release(nil)
 	require.Zero(t, g.gauge(t, "governor.memory.usage"))
+}
+
+func TestWhatHasNoEffectWithoutIdentityIsSaid(t *testing.T) {
+	const warning = "Nothing tells tenants apart"
+	for name, tt := range map[string]struct {
+		change func(*Config)
+		want   int
+	}{
+		"an allow list":  {func(c *Config) { c.Tenants.Allow = []string{"a"} }, 1},
+		"a default":      {func(c *Config) { c.Tenants.Defaults.MaxConcurrent = new(int64(1)) }, 1},
+		"an override":    {func(c *Config) { c.Tenants.Overrides = map[string]tenant.Override{"a": {}} }, 1},
+		"nothing":        {func(*Config) {}, 0},
+		"with a header":  {func(c *Config) { c.Tenants.Allow = []string{"a"}; c.Tenants.MetadataKeys = []string{"x"} }, 0},
+		"in observation": {func(c *Config) { c.Mode = ModeObserve; c.Tenants.Allow = []string{"a"} }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := start(t, tt.change)
+			n := 0
+			for _, m := range g.messages(zapcore.WarnLevel) {
+				if strings.HasPrefix(m, warning) {
+					n++
+				}
+			}
+			require.Equal(t, tt.want, n)
+		})
+	}
+}
+
+func TestObservationIsSummarizedToo(t *testing.T) {
+	g := shared(t, func(c *Config) { c.Mode = ModeObserve })
+	l, err := admit(t, g, "a", 200*mib, 1)
+	require.NoError(t, err)
+	l.Release(nil)
+	g.summarize()
+	lines := g.logs.FilterMessage("Batches would have been refused").All()
+	require.Len(t, lines, 1)
+	require.Equal(t, "a", lines[0].ContextMap()["tenant"])
 }

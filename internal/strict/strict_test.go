@@ -70,6 +70,7 @@ func TestValuesAreReadAsTheyAreWritten(t *testing.T) {
 		{"size", "512MB", func(s *section) { s.Size = 512 << 20 }},
 		{"size", "512 MB", func(s *section) { s.Size = 512 << 20 }},
 		{"size", "512MiB", func(s *section) { s.Size = 512 << 20 }},
+		{"size", "512Mi", func(s *section) { s.Size = 512 << 20 }},
 		{"size", "1.5g", func(s *section) { s.Size = 3 << 29 }},
 		{"size", "9223372036854775807", func(s *section) { s.Size = math.MaxInt64 }},
 		{"count", "7", func(s *section) { s.Count = 7 }},

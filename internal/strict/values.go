@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 
 	units "github.com/docker/go-units"
 )
@@ -40,6 +41,9 @@ func ParseSize(s string) (int64, error) {
 	}
 	if !sized.MatchString(s) {
 		return 0, errSize
+	}
+	if strings.HasSuffix(strings.ToLower(s), "i") { // as Kubernetes has it, and the library has not
+		s += "B"
 	}
 	n, err := units.RAMInBytes(s)
 	// The library counts in float64, whose conversion beyond int64 is undefined: 2^62 is far beyond

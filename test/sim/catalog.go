@@ -123,7 +123,7 @@ func Neighbors() (scenarios []Scenario) {
 		for name, hold := range map[string]time.Duration{"quick": 20 * ms, "slow": 400 * ms} {
 			f.Hold = hold
 			s := Beside(fmt.Sprintf("light beside %d %s floods", floods, name), Usual(),
-				Trickle("light"), Times(floods, f), Accepts("light", 0.999), Fair)
+				Trickle("light"), Times(floods, f), Accepts("light", 0.999, 150), Fair)
 			s.Long = hold < 100*ms
 			scenarios = append(scenarios, s)
 		}
@@ -132,13 +132,13 @@ func Neighbors() (scenarios []Scenario) {
 	f.Limits.Stranger = true
 	scenarios = append(scenarios,
 		Beside("known beside 300 invented names", Usual(),
-			Trickle("known"), Times(300, f), Accepts("known", 1), FairToStrangersAsOne),
+			Trickle("known"), Times(300, f), Accepts("known", 1, 150), FairToStrangersAsOne),
 		Beside("300 invented names want the same", Usual(),
 			Flood("known", 1, MiB, 400), Times(300, f), FairToStrangersAsOne),
 		// 20 MiB fit into a share of 32 once, but are a third of what may wait in line.
 		Beside("batches that are large for a share", Usual(),
 			Client{Name: "honest", Batch: 20 * MiB, Workers: 1, Hold: 100 * ms, Limits: Limits{Queued: 64}},
-			Times(15, Flood("", 1, MiB, 60)), Accepts("honest", 1), Fair))
+			Times(15, Flood("", 1, MiB, 60)), Accepts("honest", 1, 5), Fair))
 
 	// A batch larger than its account's share is let in when there is room, and nobody is held back for it.
 	wide := Client{Name: "wide", Batch: 60 * MiB, Every: 250 * ms, Hold: 500 * ms, Limits: Limits{Queued: 64}}
@@ -165,7 +165,7 @@ func Gates(breaker string) []Scenario {
 		},
 		{
 			Name: "an offender", Pool: Usual(), Clients: []Client{offender, Flood("a", 1, MiB, 300), Trickle("light")},
-			Promises: []Promise{Fair, Refuses("offender", breaker), Accepts("light", 1)},
+			Promises: []Promise{Fair, Refuses("offender", breaker), Accepts("light", 1, 150)},
 		},
 	}
 }

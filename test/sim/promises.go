@@ -43,13 +43,13 @@ func FairToStrangersAsOne(t testing.TB, o Outcome) {
 	Fair(t, merged)
 }
 
-// Accepts promises that at least this part of a client's batches is accepted, and that there are some.
-func Accepts(name string, least float64) Promise {
+// Accepts promises that at least this part of a client's batches is accepted, and that they are so many.
+func Accepts(name string, least float64, count int) Promise {
 	return func(t testing.TB, o Outcome) {
 		t.Helper()
-		if r := o.of(t, name); r.Accepted == 0 || r.Acceptance() < least {
-			t.Errorf("of the batches of %s, %.2f %% were accepted and should at least %.2f %%: %+v",
-				name, 100*r.Acceptance(), 100*least, r)
+		if r := o.of(t, name); r.Accepted < count || r.Acceptance() < least {
+			t.Errorf("of the batches of %s, %.2f %% were accepted and should at least %.2f %%, and %d: %+v",
+				name, 100*r.Acceptance(), 100*least, count, r)
 		}
 	}
 }
