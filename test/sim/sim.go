@@ -198,7 +198,7 @@ func jittered(d time.Duration, luck float64) time.Duration {
 }
 
 // pause lets virtual time pass. None passes without a timer: one that has expired before it is waited for
-// crashes the runtime of Go 1.26.8 in a synctest bubble under the race detector.
+// has crashed the runtime of Go 1.26.8 in a synctest bubble under the race detector.
 func pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
