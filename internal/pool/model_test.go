@@ -182,7 +182,7 @@ func (m *machine) Pass(t *rapid.T) {
 
 func (m *machine) pass(d time.Duration) {
 	m.ref.pass(d)
-	time.Sleep(d)
+	<-time.After(d)
 }
 
 func (m *machine) Resize(t *rapid.T) {

@@ -106,7 +106,7 @@ func (s *stage) do(words []string) {
 	case name == "pass":
 		d, err := time.ParseDuration(verb)
 		require.NoError(s.t, err)
-		time.Sleep(d)
+		<-time.After(d)
 	case name == "resize":
 		s.pool.Resize(s.bytes(verb), s.settings.MaxQueuedBytes)
 	case verb == "limits":

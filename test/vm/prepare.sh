@@ -50,11 +50,11 @@ take() {
 		cd "$work/$name"
 		# apt's own user may not write here, which it would warn about.
 		apt-get download -qq -o APT::Sandbox::User=root "$package"
-		dpkg -x ./*.deb root
+		dpkg -x ./*.deb tree
 	)
 	for pattern in "$@"; do
 		# Unquoted on purpose: the pattern is to be expanded.
-		for file in "$work/$name"/root/$pattern; do
+		for file in "$work/$name"/tree/$pattern; do
 			[ -f "$file" ] || continue
 			install -m 0755 "$file" "$cache/$name.new"
 			mv "$cache/$name.new" "$cache/$name"
