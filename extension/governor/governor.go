@@ -37,7 +37,6 @@ var (
 // governor composes what decides over batches, and keeps the size of the pool in step with the machine.
 type governor struct {
 	config    *Config
-	id        component.ID
 	logger    *zap.Logger
 	telemetry *telemetry
 	read      func() (machine, error) // what the kernel allows; replaced in tests
@@ -77,7 +76,6 @@ func newGovernor(set extension.Settings, config *Config) (*governor, error) {
 		config: config,
 		epoch:  time.Now(),
 		leases: sync.Pool{New: func() any { return new(lease) }},
-		id:     set.ID,
 		logger: set.Logger,
 		read:   readMachine,
 		pool:   pool.New(settings),

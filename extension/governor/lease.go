@@ -60,7 +60,7 @@ func (g *governor) Admit(ctx context.Context, r admission.Request) (admission.Le
 	err := l.ask(ctx, &r, func(p pool.Request) pool.Result { return g.pool.Acquire(ctx, &l.Lease, p) })
 	if err != nil {
 		l.claims.end(g.now(), l.fault, l.verdict, true)
-		g.telemetry.decided(ctx, outcome{r.Signal, err.Reason}, g.now().Sub(l.start))
+		g.telemetry.decided(ctx, r.Signal, err.Reason, g.now().Sub(l.start))
 		*l = lease{}
 		g.leases.Put(l) // nobody has seen it
 		return nil, err
@@ -236,7 +236,7 @@ func (l *lease) Release(result error) {
 	l.ceilings.finished(l.tenant.Load(), now, reason)
 	l.claims.end(now, &l.claims.owner, verdict, false)
 	ctx := context.Background()
-	g.telemetry.decided(ctx, outcome{l.signal, reason}, took)
+	g.telemetry.decided(ctx, l.signal, reason, took)
 	g.telemetry.worked(ctx, l.signal, l.memory, l.waited, took-l.waited)
 }
 

@@ -21,12 +21,13 @@ import (
 // telemetry turns what was decided into the metrics of metadata.yaml.
 type telemetry struct {
 	*metadata.TelemetryBuilder
-	outcomes sync.Map // outcome → []metric.RecordOption: a closed set, built once each
+	options sync.Map // series → []metric.RecordOption: a closed set, built once each
 }
 
-// outcome is one series of governor.batch.duration. An empty reason is a batch that was not refused.
-type outcome struct {
+// series are the attributes of a histogram's point. Those that are empty it does not have.
+type series struct {
 	signal string
+	phase  string
 	reason admission.Reason
 }
 
@@ -35,43 +36,36 @@ func newTelemetry(set component.TelemetrySettings) (*telemetry, error) {
 	return &telemetry{TelemetryBuilder: builder}, err
 }
 
-// options returns the attributes of o.
-func (t *telemetry) options(o outcome) []metric.RecordOption {
-	if opts, ok := t.outcomes.Load(o); ok {
+// of returns the attributes of s.
+func (t *telemetry) of(s series) []metric.RecordOption {
+	if opts, ok := t.options.Load(s); ok {
 		return opts.([]metric.RecordOption)
 	}
-	attrs := []attribute.KeyValue{
-		attribute.String("otelcol.signal", o.signal),
-		attribute.String("governor.phase", "batch"),
+	var attrs []attribute.KeyValue
+	for _, a := range [...]attribute.KeyValue{
+		attribute.String("otelcol.signal", s.signal),
+		attribute.String("governor.phase", s.phase),
+		attribute.String("error.type", string(s.reason)),
+	} {
+		if a.Value.AsString() != "" {
+			attrs = append(attrs, a)
+		}
 	}
-	if o.reason != "" {
-		attrs = append(attrs, attribute.String("error.type", string(o.reason)))
-	}
-	opts, _ := t.outcomes.LoadOrStore(o, []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))})
+	opts, _ := t.options.LoadOrStore(s, []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))})
 	return opts.([]metric.RecordOption)
 }
 
-// decided records the one point that every batch is.
-func (t *telemetry) decided(ctx context.Context, o outcome, took time.Duration) {
-	t.GovernorBatchDuration.Record(ctx, took.Seconds(), t.options(o)...)
+// decided records the one point that every batch is. One that was not refused has no reason.
+func (t *telemetry) decided(ctx context.Context, signal string, reason admission.Reason, took time.Duration) {
+	t.GovernorBatchDuration.Record(ctx, took.Seconds(), t.of(series{signal, "batch", reason})...)
 }
 
 // worked records a batch that was admitted.
 func (t *telemetry) worked(ctx context.Context, signal string, memory int64, waited, worked time.Duration) {
-	opts := t.signal(signal)
+	opts := t.of(series{signal: signal})
 	t.GovernorBatchMemory.Record(ctx, memory, opts...)
 	t.GovernorBatchWaitDuration.Record(ctx, waited.Seconds(), opts...)
 	t.GovernorBatchProcessingDuration.Record(ctx, worked.Seconds(), opts...)
-}
-
-// signal returns the attributes of what is told by signal alone.
-func (t *telemetry) signal(signal string) []metric.RecordOption {
-	if opts, ok := t.outcomes.Load(signal); ok {
-		return opts.([]metric.RecordOption)
-	}
-	set := attribute.NewSet(attribute.String("otelcol.signal", signal))
-	opts, _ := t.outcomes.LoadOrStore(signal, []metric.RecordOption{metric.WithAttributeSet(set)})
-	return opts.([]metric.RecordOption)
 }
 
 // observed counts a batch that was admitted although it broke a limit.
@@ -84,7 +78,7 @@ func (t *telemetry) unreadable(ctx context.Context, probe string) {
 	t.GovernorProbeErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("governor.probe", probe)))
 }
 
-// observe registers the gauges over g. None of them takes more than a look at the pool.
+// observe registers the gauges over g.
 func (t *telemetry) observe(g *governor) error {
 	stat := func(value func(pool.Stats) int64) metric.Int64Callback {
 		return func(_ context.Context, o metric.Int64Observer) error {

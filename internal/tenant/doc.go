@@ -5,7 +5,7 @@
 //
 // A [Registry] keeps a bounded number of tenants by name. Whoever uses one pins it for as long as that
 // lasts; idle ones are forgotten, unless forgetting would give them something back: tokens that they have
-// spent, or a breaker that they have tripped. Once the registry is full, names that it does not know share
+// spent, or a breaker that they have tripped not long ago. Once the registry is full, names that it does not know share
 // one tenant, [OverflowName], and looking them up allocates nothing. The price is that an honest newcomer
 // then shares it too, unless its name has an override or comes from a trusted source for which places are
 // kept.
