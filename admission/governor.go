@@ -22,6 +22,11 @@ type Governor interface {
 	// usage and limits.
 	Register(l Limits) (c Ceilings, first bool, err error)
 
+	// Check refuses r by the state of things alone: under critical pressure, or while its tenant's breaker
+	// is open or all of the tenant's places are taken. It never waits and takes nothing, so that a nil error
+	// promises nothing. It is for whoever has not read the batch yet: what r says of its size is not looked at.
+	Check(ctx context.Context, r Request) error
+
 	// Admit grants r a place and its memory together, or refuses. It may wait, no longer than a quarter
 	// of the time that ctx has left. On success the caller must release the lease. On failure nothing
 	// is held and the error is an [*Error]; if ctx ended, the error also wraps [context.Cause] of it.
@@ -94,6 +99,12 @@ type Lease interface {
 	// Release gives everything back and records outcome, which is what became of the batch: nil, the
 	// error of whoever worked on it, or an [*Error]. The first call counts, further ones do nothing.
 	Release(outcome error)
+
+	// ReleaseLater is Release for a batch whose data may live on after its user has returned, in a queue or a
+	// batcher: the place is given back now, while the memory stays on the books of its tenants, as carried,
+	// until gone is called. Gone must be called once the data is garbage and may be called more than once.
+	// The first call of either Release or ReleaseLater counts; for any other one, gone does nothing.
+	ReleaseLater(outcome error) (gone func())
 }
 
 // ErrReleased says that a lease has ended.

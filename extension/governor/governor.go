@@ -190,7 +190,7 @@ func (g *governor) resizeLocked(m machine) {
 	s := g.config.resolve(m, g.mu.asynchronous, pressure.ReadRuntime())
 	g.mu.sizing = s
 	g.maxBatchMemory.Store(s.maxBatchMemory(g.config))
-	g.pool.Resize(s.capacity(), share(s.capacity(), g.config.Admission.MaxQueuedFraction))
+	g.pool.Resize(pool.Size{Capacity: s.capacity(), MaxQueued: share(s.capacity(), g.config.Admission.MaxQueuedFraction)})
 }
 
 // watch follows the memory limit, which the kernel lets others change while the process runs, forgets idle

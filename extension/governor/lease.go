@@ -240,6 +240,12 @@ func (l *lease) Release(result error) {
 	g.telemetry.worked(ctx, l.signal, l.memory, l.waited, took-l.waited)
 }
 
+// ReleaseLater implements admission.Lease.
+func (l *lease) ReleaseLater(outcome error) (gone func()) {
+	l.Release(outcome)
+	return func() {}
+}
+
 // blame is what a refusal of a batch that was admitted is to its tenant's breaker. A timeout is a breach only
 // if another tenant's batch came through the same way meanwhile: what is stuck is nobody's breach.
 func (l *lease) blame(reason admission.Reason) tenant.Outcome {

@@ -2,6 +2,8 @@
 
 package pool
 
+import "math"
+
 // Limits are an account's ceilings and its weight. A zero field is no ceiling, and a weight of 1.
 type Limits struct {
 	Weight   float64 // of its share of the pool and of the line
@@ -29,6 +31,7 @@ type Account struct {
 // party is what a share is measured for: an account, or all strangers together.
 type party struct {
 	held, used int64 // bytes and slots
+	carried    int64 // bytes that ended leases left
 	waiting    int64 // waiters in line
 	wanted     int64 // bytes that are waited for
 }
@@ -49,7 +52,7 @@ func (p *Pool) SetLimits(a *Account, l Limits) {
 	defer p.mu.Unlock()
 	// It leaves as what it was and comes back as what it is.
 	was := a.party
-	p.countLocked(a, party{-was.held, -was.used, -was.waiting, -was.wanted})
+	p.countLocked(a, was.negated())
 	p.unplaceLocked(a)
 	a.limits = l
 	p.countLocked(a, was)
@@ -62,7 +65,7 @@ func (p *Pool) countLocked(a *Account, d party) {
 	if a.limits.Stranger {
 		p.mu.strangers.add(d)
 	}
-	if a.active != (a.held > 0 || a.used > 0 || a.waiting > 0) {
+	if a.active != (a.held > 0 || a.used > 0 || a.carried > 0 || a.waiting > 0) {
 		p.toggleLocked(a)
 	}
 	if a.waiting > 0 || a.claim.on() {
@@ -70,9 +73,17 @@ func (p *Pool) countLocked(a *Account, d party) {
 	}
 }
 
+// taken is what t has of the pool's bytes.
+func (t *party) taken() int64 { return t.held + t.carried }
+
+func (t *party) negated() party {
+	return party{-t.held, -t.used, -t.carried, -t.waiting, -t.wanted}
+}
+
 func (t *party) add(d party) {
 	t.held += d.held
 	t.used += d.used
+	t.carried += d.carried
 	t.waiting += d.waiting
 	t.wanted += d.wanted
 }
@@ -93,6 +104,15 @@ func (p *Pool) toggleLocked(a *Account) {
 	if p.mu.parties += n; p.mu.parties == 0 {
 		p.mu.weights = 0 // no dust of sums and differences
 	}
+}
+
+// Carry adds bytes to what the ended leases of a left alive, or takes them off where they are negative. They
+// count like those that a holds, for its ceilings, its share and the room that is left.
+func (p *Pool) Carry(a *Account, bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.carryLocked(a, bytes)
+	p.serveLocked()
 }
 
 // holdLocked counts all that l holds at its accounts, or no longer by sign -1: of each other account its
@@ -122,18 +142,34 @@ func (p *Pool) overLocked(a *Account, slots, bytes int64) Result {
 	if most := a.limits.Slots; most > 0 && slots > 0 && a.used+a.waiting >= most {
 		return Result{Outcome: OverSlots, Observed: a.used + a.waiting, Limit: most}
 	}
-	f := a.limits.Fraction
-	if f == 0 || f >= 1 || bytes == 0 {
+	if bytes == 0 {
 		return Result{}
 	}
-	most := int64(f * float64(p.mu.capacity))
-	if bytes > most {
-		return Result{Outcome: TooLarge, Observed: bytes, Limit: most}
+	most := p.mostLocked(a)
+	if f := a.limits.Fraction; f > 0 && f < 1 {
+		if best := int64(f * float64(p.mu.best)); bytes > best {
+			return Result{Outcome: TooLarge, Observed: bytes, Limit: best}
+		}
+		most = min(most, int64(f*float64(p.mu.capacity)))
 	}
-	if taken := a.held + a.wanted; bytes > most-taken {
+	if most == math.MaxInt64 {
+		return Result{}
+	}
+	if taken := a.taken() + a.wanted; bytes > most-taken {
 		return Result{Outcome: OverBytes, Observed: taken + bytes, Limit: most}
 	}
 	return Result{}
+}
+
+// mostLocked returns the bytes that a may have although others want some too. What it holds comes back
+// soon, so all that is free is its to take, unless the pool is squeezed. What it carries may stay for long:
+// no backlog grows beyond its owner's fair share when less than as much is left that nobody carries.
+func (p *Pool) mostLocked(a *Account) int64 {
+	if !p.mu.squeezed && a.carried <= p.mu.capacity-p.mu.carried-p.mu.owed || p.aloneLocked(a) {
+		return math.MaxInt64
+	}
+	share, _ := p.shareLocked(a)
+	return int64(share)
 }
 
 // ceilingsLocked returns which ceiling of the accounts in r would be broken by it, or Granted, but for those

@@ -40,6 +40,8 @@ type crowd struct {
 	leases   []*pool.Lease
 	held     []*pool.Lease // granted and not released
 	calls    []*crowdCall
+	carried  map[*pool.Account]int64
+	owed     int64
 	loose    bool // ceilings may be exceeded from now on
 }
 
@@ -71,7 +73,7 @@ func newCrowd(t *rapid.T) *crowd {
 		MaxQueuedBytes: rapid.SampledFrom([]int64{400, 100}).Draw(t, "max queued bytes"),
 		QueueTimeout:   time.Second,
 	}
-	c := &crowd{pool: pool.New(s), settings: s, capacity: s.Capacity, gate: pool.NewGate(2)}
+	c := &crowd{pool: pool.New(s), settings: s, capacity: s.Capacity, gate: pool.NewGate(2), carried: map[*pool.Account]int64{}}
 	for range 6 {
 		l := someLimits.Draw(t, "limits")
 		c.accounts, c.limits = append(c.accounts, pool.NewAccount(l)), append(c.limits, l)
@@ -141,8 +143,31 @@ func (c *crowd) Owe(t *rapid.T) {
 
 func (c *crowd) Release(t *rapid.T) {
 	l := c.lease(t)
-	l.Release()
+	var left []pool.Share
+	for _, a := range c.accounts[:rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "left to")] {
+		left = append(left, pool.Share{Account: a, Bytes: sizes.Draw(t, "left")})
+		c.carry(a, left[len(left)-1].Bytes)
+	}
+	l.Release(left...)
 	c.held = slices.DeleteFunc(c.held, func(o *pool.Lease) bool { return o == l })
+}
+
+func (c *crowd) carry(a *pool.Account, n int64) {
+	c.loose = true // what ends as more than it was held as counts against ceilings too
+	c.carried[a] += n
+}
+
+func (c *crowd) Carry(t *rapid.T) {
+	a := rapid.SampledFrom(c.accounts).Draw(t, "account")
+	n := rapid.Int64Range(-c.carried[a], 40).Draw(t, "bytes")
+	c.carry(a, n)
+	c.pool.Carry(a, n)
+}
+
+func (c *crowd) OweBeside(t *rapid.T) {
+	n := rapid.Int64Range(-c.owed, 40).Draw(t, "bytes")
+	c.owed += n
+	c.pool.Owe(n)
 }
 
 func (c *crowd) Cancel(t *rapid.T) {
@@ -157,7 +182,10 @@ func (c *crowd) Pass(*rapid.T) { <-time.After(130 * time.Millisecond) }
 func (c *crowd) Resize(t *rapid.T) {
 	c.loose = true
 	c.capacity = rapid.Int64Range(50, 130).Draw(t, "capacity")
-	c.pool.Resize(c.capacity, c.settings.MaxQueuedBytes)
+	c.pool.Resize(pool.Size{
+		Capacity: c.capacity, MaxQueued: c.settings.MaxQueuedBytes,
+		Best: rapid.Int64Range(0, 150).Draw(t, "best"), Squeezed: rapid.Bool().Draw(t, "squeezed"),
+	})
 }
 
 func (c *crowd) SetLimits(t *rapid.T) {
@@ -203,7 +231,7 @@ func (c *crowd) Check(t *rapid.T) {
 		call.cancel()
 	}
 	c.calls = waiting
-	require.NoError(t, c.pool.Audit(c.accounts, c.leases))
+	require.NoError(t, c.pool.Audit(c.accounts, c.leases, c.carried))
 	st := c.pool.Stats()
 	require.EqualValues(t, len(c.calls), st.Queued+st.Growing, "who is not answered waits")
 	require.LessOrEqual(t, st.Queued, st.MaxQueued)
@@ -227,6 +255,12 @@ func (c *crowd) finish(t *rapid.T) {
 		l.Release()
 		c.Check(t)
 	}
+	for a, n := range c.carried {
+		c.pool.Carry(a, -n)
+		c.carried[a] = 0
+		c.Check(t)
+	}
+	c.pool.Owe(-c.owed)
 	st := c.pool.Stats()
 	require.Equal(t, pool.Stats{Capacity: c.capacity, Slots: st.Slots, MaxQueued: st.MaxQueued}, st)
 	bytes, passing, _ := c.pool.GateStats(c.gate)

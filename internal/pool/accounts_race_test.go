@@ -60,7 +60,7 @@ func TestAccountsAtOnce(t *testing.T) {
 					case 0, 1, 2:
 						cancel()
 					case 3:
-						p.Resize(capacity, 100*workers)
+						p.Resize(pool.Size{Capacity: capacity, MaxQueued: 100 * workers})
 					default:
 						p.SetLimits(accounts[(i+w)%len(accounts)], limits[(i*w+i)%len(limits)])
 					}
@@ -102,8 +102,8 @@ func TestAccountsAtOnce(t *testing.T) {
 	for _, l := range leases {
 		last = append(last, l...)
 	}
-	require.NoError(t, p.Audit(accounts, last))
-	p.Resize(100, 100*workers)
+	require.NoError(t, p.Audit(accounts, last, nil))
+	p.Resize(pool.Size{Capacity: 100, MaxQueued: 100 * workers})
 	for _, a := range accounts {
 		p.SetLimits(a, pool.Limits{})
 		requireIdle(t, p, a, gate)

@@ -9,11 +9,12 @@ import (
 
 // Audit counts from scratch all that p keeps figures of, given all accounts and leases that there are, and
 // says which figure is wrong or who waits that should not.
-func (p *Pool) Audit(accounts []*Account, leases []*Lease) error {
+func (p *Pool) Audit(accounts []*Account, leases []*Lease, carried map[*Account]int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := &audit{Pool: p, accounts: accounts, held: map[*Account]party{}}
 	a.leases(leases)
+	a.carries(carried)
 	a.lines()
 	a.parties()
 	a.turns()
@@ -59,6 +60,15 @@ func (a *audit) leases(leases []*Lease) {
 	}
 	a.equal("held", a.mu.held, held)
 	a.equal("used", a.mu.used, used)
+}
+
+func (a *audit) carries(carried map[*Account]int64) {
+	var all int64
+	for account, n := range carried {
+		a.add(account, party{carried: n})
+		all += n
+	}
+	a.equal("carried", a.mu.carried, all)
 }
 
 func (a *audit) lines() {
@@ -113,7 +123,7 @@ func (a *audit) place(q *queue) {
 	a.equal("late", q.late.on(), q.head.late)
 	if q.late.on() {
 		a.equal("class of late", q.late.class,
-			classOf(float64(q.account.held+q.head.bytes)/float64(max(1, a.mu.capacity))/weight))
+			classOf(float64(q.account.taken()+q.head.bytes)/float64(max(1, a.mu.capacity))/weight))
 	}
 }
 
@@ -124,7 +134,7 @@ func (a *audit) parties() {
 	for _, account := range a.accounts {
 		t := a.held[account]
 		a.equal("what an account has", account.party, t)
-		active := t.held > 0 || t.used > 0 || t.waiting > 0
+		active := t.held > 0 || t.used > 0 || t.carried > 0 || t.waiting > 0
 		a.equal("active", account.active, active)
 		if !account.limits.Stranger {
 			if active {

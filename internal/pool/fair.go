@@ -14,7 +14,7 @@ func (p *Pool) placeLocked(a *Account) {
 			q.order().remove(q)
 			continue
 		}
-		with := float64(a.held+q.head.bytes) / float64(max(1, p.mu.capacity)) / weight
+		with := float64(a.taken()+q.head.bytes) / float64(max(1, p.mu.capacity)) / weight
 		q.order().put(q, share, classOf(with))
 		if p.tooWideLocked(a, q.head.bytes) {
 			claim = classes - 1
@@ -57,7 +57,7 @@ func (p *Pool) nextLocked(late *waiter) *waiter {
 	if p.mu.queued == 0 || p.mu.used >= p.slots {
 		return nil
 	}
-	free := p.mu.capacity - p.mu.held
+	free := p.roomLocked()
 	if late != nil && (late.bytes == 0 || late.bytes <= free) {
 		return late
 	}

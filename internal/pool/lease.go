@@ -62,7 +62,7 @@ func (l *Lease) Settle(ctx context.Context, part *Lease, r Request) Result {
 	p := l.pool
 	p.mu.Lock()
 	part.pool, part.account, part.root = p, l.account, l
-	if l.provisional && !l.ended && (r.Debt || r.Bytes <= max(p.mu.capacity, l.bytes)) {
+	if l.provisional && !l.ended && (r.Debt || r.Bytes <= max(p.mu.best, l.bytes)) {
 		if res := p.replaceLocked(l, r); res.Outcome != Granted {
 			p.mu.Unlock()
 			return res
@@ -116,8 +116,8 @@ func (l *Lease) growLocked(ctx context.Context, g *Gate, n, through int64) Resul
 		res = Result{Outcome: Ended}
 	case p.mu.state == closed:
 		res = Result{Outcome: Closed}
-	case n > 0 && needed > p.mu.capacity:
-		res = Result{Outcome: TooLarge, Observed: needed, Limit: p.mu.capacity}
+	case n > 0 && needed > p.mu.best:
+		res = Result{Outcome: TooLarge, Observed: needed, Limit: p.mu.best}
 	case over.Outcome != Granted:
 		res = over
 	case !g.full() && (n == 0 || p.freeLocked(g, 0, n) && !p.growsBehindLocked(l.account, n)):
@@ -169,11 +169,12 @@ func (l *Lease) Owe(n int64) {
 }
 
 // Release gives everything back and serves those who wait; requests of this lease for more are answered
-// with Released. Only the first call does anything; it returns true.
-func (l *Lease) Release() bool {
+// with Released. What is left of the batch's data is carried by its accounts from now on, see [Pool.Carry].
+// Only the first call does anything; it returns true.
+func (l *Lease) Release(left ...Share) bool {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	first := !l.ended
-	l.pool.releaseLocked(l)
+	l.pool.releaseLocked(l, left...)
 	return first
 }

@@ -9,7 +9,16 @@ package pool
 func (p *Pool) freeLocked(g *Gate, slots, bytes int64) bool {
 	return !g.full() &&
 		(slots == 0 || p.mu.used+slots <= p.slots) &&
-		(bytes == 0 || bytes <= p.mu.capacity-p.mu.held)
+		(bytes == 0 || bytes <= p.roomLocked())
+}
+
+// roomLocked returns the bytes that nobody has, less than none where there is debt.
+func (p *Pool) roomLocked() int64 { return p.mu.capacity - p.mu.held - p.mu.carried - p.mu.owed }
+
+// carryLocked adds to what a's ended leases left alive.
+func (p *Pool) carryLocked(a *Account, bytes int64) {
+	p.mu.carried += bytes
+	p.countLocked(a, party{carried: bytes})
 }
 
 // chargeLocked gives l its place at the gate, slots and bytes. Through is the size of the batch that
@@ -53,12 +62,15 @@ func (p *Pool) addLocked(l *Lease, bytes int64) {
 	p.countLocked(l.account, party{held: bytes})
 }
 
-// releaseLocked ends l and gives back all of it.
-func (p *Pool) releaseLocked(l *Lease) {
+// releaseLocked ends l and gives back all of it, but for what is left to accounts that carry it.
+func (p *Pool) releaseLocked(l *Lease, left ...Share) {
 	if l.ended {
 		return
 	}
 	l.ended = true
+	for _, s := range left {
+		p.carryLocked(s.Account, s.Bytes)
+	}
 	if l.holder().waiting > 0 {
 		p.abandonLocked(l)
 	}

@@ -177,7 +177,7 @@ func TestCallerThatHasGoneIsRefusedBeforeAnythingElse(t *testing.T) {
 	for name, prepare := range map[string]func(*pool.Pool){
 		"free":   func(*pool.Pool) {},
 		"closed": (*pool.Pool).Close,
-		"shrunk": func(p *pool.Pool) { p.Resize(0, 1000) },
+		"shrunk": func(p *pool.Pool) { p.Resize(pool.Size{MaxQueued: 1000}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := pool.New(small())

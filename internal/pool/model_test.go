@@ -189,7 +189,7 @@ func (m *machine) Resize(t *rapid.T) {
 	m.ref.capacity = rapid.Int64Range(60, 120).Draw(t, "capacity")
 	m.ref.settle()
 	m.excused = true
-	m.pool.Resize(m.ref.capacity, m.ref.settings.MaxQueuedBytes)
+	m.pool.Resize(pool.Size{Capacity: m.ref.capacity, MaxQueued: m.ref.settings.MaxQueuedBytes})
 }
 
 func (m *machine) Shutdown(t *rapid.T) {

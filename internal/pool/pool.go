@@ -91,8 +91,12 @@ type Pool struct {
 		sync.Mutex
 		state          state
 		capacity       int64
+		best           int64 // what capacity may be at another time
 		maxQueuedBytes int64
-		held           int64 // Σ bytes of leases; above capacity it is debt
+		squeezed       bool  // nobody may have more than its fair share
+		held           int64 // Σ bytes of leases
+		carried        int64 // Σ bytes that ended leases left with their accounts
+		owed           int64 // bytes that no lease covers; all three above capacity are debt
 		used           int64 // slots
 		growing        int64 // leases with a slot that wait for more
 		growth         fifo  // holders that want more
@@ -112,7 +116,7 @@ type Pool struct {
 // New returns an open pool.
 func New(s Settings) *Pool {
 	p := &Pool{slots: s.Slots, maxQueued: s.MaxQueued, queueTimeout: s.QueueTimeout}
-	p.mu.capacity, p.mu.maxQueuedBytes = s.Capacity, s.MaxQueuedBytes
+	p.mu.capacity, p.mu.best, p.mu.maxQueuedBytes = s.Capacity, s.Capacity, s.MaxQueuedBytes
 	return p
 }
 
@@ -149,8 +153,8 @@ func (p *Pool) refusedLocked(r Request) Result {
 	if p.mu.state == closed {
 		return Result{Outcome: Closed}
 	}
-	if r.Bytes > p.mu.capacity {
-		return Result{Outcome: TooLarge, Observed: r.Bytes, Limit: p.mu.capacity}
+	if r.Bytes > p.mu.best {
+		return Result{Outcome: TooLarge, Observed: r.Bytes, Limit: p.mu.best}
 	}
 	return p.ceilingsLocked(r, nil)
 }
@@ -173,17 +177,41 @@ func (p *Pool) behindLocked(r Request) bool {
 	return late != nil && p.overShareLocked(r.Account, r.Bytes)
 }
 
-// Resize sets the bytes that leases may hold and those that may wait. Shrinking takes nothing back and
-// sends nobody away.
-func (p *Pool) Resize(capacity, maxQueuedBytes int64) {
+// Size is how much a pool may hold.
+type Size struct {
+	Capacity int64 // bytes that may be taken now
+	// Best is what the capacity may be at another time, if that is more: what exceeds it can never fit.
+	Best      int64
+	MaxQueued int64 // bytes that may wait
+	// Squeezed holds every account to its fair share of the capacity, as long as there are others, and to a
+	// short line.
+	Squeezed bool
+}
+
+// Resize gives the pool another size. Shrinking takes nothing back and sends nobody away.
+func (p *Pool) Resize(s Size) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.capacity, p.mu.maxQueuedBytes = capacity, maxQueuedBytes
+	p.mu.best, p.mu.maxQueuedBytes, p.mu.squeezed = max(s.Capacity, s.Best), s.MaxQueued, s.Squeezed
+	if p.mu.capacity == s.Capacity {
+		p.serveLocked()
+		return
+	}
+	p.mu.capacity = s.Capacity
 	for _, claims := range [...]*ladder[Account]{&p.mu.claims.known, &p.mu.claims.strangers} {
 		for _, a := range claims.all() {
 			p.placeLocked(a)
 		}
 	}
+	p.serveLocked()
+}
+
+// Owe adds bytes that exist and that no lease covers, or takes them off where they are negative. They are
+// nobody's, and leave less room for everybody.
+func (p *Pool) Owe(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.owed += bytes
 	p.serveLocked()
 }
 

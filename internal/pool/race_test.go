@@ -142,7 +142,7 @@ func TestEverythingAtOnce(t *testing.T) {
 				case 1:
 					l.Release()
 				case 2:
-					p.Resize(int64(80+i%2*20), 100*workers)
+					p.Resize(pool.Size{Capacity: int64(80 + i%2*20), MaxQueued: 100 * workers})
 				}
 				if held := p.Stats().Held; held < 0 {
 					t.Errorf("%d bytes held", held)

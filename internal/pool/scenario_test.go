@@ -45,7 +45,7 @@ func (d door) Admit(ctx context.Context, c *sim.Client) (release func(), refusal
 }
 
 func (d door) Change(p sim.Pool, clients []sim.Client) {
-	d.pool.Resize(p.Capacity, p.MaxQueuedBytes)
+	d.pool.Resize(pool.Size{Capacity: p.Capacity, MaxQueued: p.MaxQueuedBytes})
 	for i := range clients {
 		d.pool.SetLimits(d.accounts[clients[i].Name], limitsOf(&clients[i]))
 	}

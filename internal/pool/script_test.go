@@ -25,9 +25,10 @@ import (
 //	A grow n [left=50ms]                             is answered as A+
 //	b settle A n [gate] [debt] [left=50ms]           makes part b; account and others as above
 //	A owe n                                          adds to it what is there already
-//	A release                                        ends it
+//	A release [x n]                                  ends it, and leaves n bytes to account x
+//	x carry n                                        adds to what account x carries, or takes off
 //	A leave                                          ends the context that A was made with, A+ leave that of its growth
-//	pass 200ms | resize n | drain | close
+//	pass 200ms | resize n | squeeze n | beside n | drain | close
 //	x limits [weight=2] [fraction=0.5] [slots=n] [queued=n] [stranger]       sets those of an account
 //	= held n used n queued n growing n               states the ledger, and does nothing
 //	= x n in n                                       states the bytes of an account, and its slots
@@ -59,6 +60,7 @@ type stage struct {
 	gate     *pool.Gate
 	accounts map[string]*pool.Account
 	leases   map[string]*pool.Lease
+	carried  map[*pool.Account]int64
 	leave    map[string]context.CancelFunc
 	waiting  map[string]bool
 	answers  chan string
@@ -72,6 +74,7 @@ func newStage(t *testing.T, settings pool.Settings) *stage {
 		gate:     pool.NewGate(1),
 		accounts: map[string]*pool.Account{},
 		leases:   map[string]*pool.Lease{},
+		carried:  map[*pool.Account]int64{},
 		leave:    map[string]context.CancelFunc{},
 		waiting:  map[string]bool{},
 		answers:  make(chan string, 100),
@@ -108,7 +111,15 @@ func (s *stage) do(words []string) {
 		require.NoError(s.t, err)
 		<-time.After(d)
 	case name == "resize":
-		s.pool.Resize(s.bytes(verb), s.settings.MaxQueuedBytes)
+		s.pool.Resize(pool.Size{Capacity: s.bytes(verb), MaxQueued: s.settings.MaxQueuedBytes})
+	case name == "squeeze":
+		s.pool.Resize(pool.Size{Capacity: s.bytes(verb), MaxQueued: s.settings.MaxQueuedBytes, Squeezed: true})
+	case verb == "carry":
+		a, n := s.account(name), s.bytes(rest[0])
+		s.carried[a] += n
+		s.pool.Carry(a, n)
+	case name == "beside":
+		s.pool.Owe(s.bytes(verb))
 	case verb == "limits":
 		s.pool.SetLimits(s.account(name), s.limits(rest))
 	case verb == "acquire":
@@ -128,6 +139,10 @@ func (s *stage) do(words []string) {
 		s.call(name, func() pool.Result { return l.Settle(ctx, part, r) })
 	case verb == "owe":
 		s.leases[name].Owe(s.bytes(rest[0]))
+	case verb == "release" && len(rest) > 0: // and leaves some bytes to an account
+		a, n := s.account(rest[0]), s.bytes(rest[1])
+		s.carried[a] += n
+		s.leases[name].Release(pool.Share{Account: a, Bytes: n})
 	case verb == "release":
 		s.leases[name].Release()
 	case verb == "leave":
@@ -236,7 +251,7 @@ func (s *stage) state() string {
 // audit counts everything that the pool keeps a figure of anew.
 func (s *stage) audit() {
 	s.t.Helper()
-	require.NoError(s.t, s.pool.Audit(slices.Collect(maps.Values(s.accounts)), slices.Collect(maps.Values(s.leases))))
+	require.NoError(s.t, s.pool.Audit(slices.Collect(maps.Values(s.accounts)), slices.Collect(maps.Values(s.leases)), s.carried))
 }
 
 // end lets everybody go, those included that are granted something by it.
@@ -248,6 +263,10 @@ func (s *stage) end() {
 	require.Empty(s.t, s.waiting)
 	for _, l := range s.leases {
 		l.Release()
+	}
+	for a, n := range s.carried {
+		s.pool.Carry(a, -n)
+		s.carried[a] = 0
 	}
 	require.Equal(s.t, "held 0 used 0 queued 0 growing 0", s.state())
 	s.audit()

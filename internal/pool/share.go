@@ -6,12 +6,12 @@ package pool
 
 // dominance is the larger of the shares of bytes and slots that t holds, for its weight.
 func (p *Pool) dominance(t party, weight float64) float64 {
-	return max(float64(t.held)/float64(max(1, p.mu.capacity)), float64(t.used)/float64(max(1, p.slots))) / weight
+	return max(float64(t.taken())/float64(max(1, p.mu.capacity)), float64(t.used)/float64(max(1, p.slots))) / weight
 }
 
 // claim is what dominance would be if t held all that it waits for, too.
 func (p *Pool) claim(t party, weight float64) float64 {
-	return p.dominance(party{held: t.held + t.wanted, used: t.used + t.waiting}, weight)
+	return p.dominance(party{held: t.taken() + t.wanted, used: t.used + t.waiting}, weight)
 }
 
 // shareLocked returns the bytes that are a's fair share among those that hold or wait, a included. Strangers
@@ -46,7 +46,7 @@ func (p *Pool) aloneLocked(a *Account) bool {
 // overShareLocked reports whether a would hold more than its fair share with this many bytes more.
 func (p *Pool) overShareLocked(a *Account, bytes int64) bool {
 	share, _ := p.shareLocked(a)
-	return float64(a.held)+float64(bytes) > share && !p.aloneLocked(a)
+	return float64(a.taken())+float64(bytes) > share && !p.aloneLocked(a)
 }
 
 // tooWideLocked reports whether a batch alone is more than the share of a, or of all strangers.

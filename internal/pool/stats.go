@@ -5,6 +5,7 @@ package pool
 // Stats is the state of a pool at one moment.
 type Stats struct {
 	Held, Capacity    int64 // bytes
+	Carried, Owed     int64 // bytes taken beside those held
 	Used, Slots       int64 // leases
 	Queued, MaxQueued int64 // waiters in line
 	QueuedBytes       int64 // what they wait with
@@ -16,18 +17,18 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Stats{
-		Held: p.mu.held, Capacity: p.mu.capacity,
+		Held: p.mu.held, Capacity: p.mu.capacity, Carried: p.mu.carried, Owed: p.mu.owed,
 		Used: p.mu.used, Slots: p.slots,
 		Queued: p.mu.queued, MaxQueued: p.maxQueued, QueuedBytes: p.mu.queuedBytes,
 		Growing: p.mu.growth.len,
 	}
 }
 
-// AccountStats returns the bytes and slots that a holds now.
+// AccountStats returns the bytes that a has now, held and carried, and the slots that it holds.
 func (p *Pool) AccountStats(a *Account) (bytes, slots int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return a.held, a.used
+	return a.taken(), a.used
 }
 
 // GateStats returns the bytes of the batches that pass g now, their number, and how many may.

@@ -11,7 +11,7 @@ import (
 
 // queueLocked refuses w or lets it wait in line. It is called with the lock held and returns without it.
 func (p *Pool) queueLocked(ctx context.Context, w waiter) Result {
-	const crowded = 8 // waiters in a line that is full of an account that wants more than its share
+	const crowded = 8 // waiters of one account that wants more than its share of a full line, or of a squeezed pool
 	allowed, a := p.patience(ctx), w.account
 	var res Result
 	switch {
@@ -22,7 +22,7 @@ func (p *Pool) queueLocked(ctx context.Context, w waiter) Result {
 	case a.limits.Queued != 0 && a.waiting >= a.limits.Queued:
 		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: max(0, a.limits.Queued)}
 	case a.limits.Queued > crowded && a.waiting >= crowded &&
-		p.fullLocked(w.bytes).Outcome != Granted && p.greedyLocked(&w):
+		(p.mu.squeezed || p.fullLocked(w.bytes).Outcome != Granted && p.greedyLocked(&w)):
 		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: crowded}
 	default:
 		if res = p.makeRoomLocked(&w); res.Outcome == Granted {
