@@ -137,4 +137,21 @@ var Pairs = []Pair{
 		What: "weigh 2048 metrics × 4 points",
 		Ours: Case{"footprint", points.weighing}, Peer: Case{"decoding", points.decoding},
 	},
+
+	{
+		What: "memory sample, this machine", Goal: "≤ 30 µs, 0 allocs",
+		Ours: Case{"cgroupmem", sampleMemory("/")}, Peer: Case{"ReadMemStats", readMemStats},
+	},
+	{ // of what a sample has, it reads MemAvailable only
+		What: "memory sample, this machine", Goal: "≤ 30 µs, 0 allocs",
+		Ours: Case{"cgroupmem", sampleMemory("/")}, Peer: Case{"gopsutil", readGopsutil},
+	},
+	{ // and MemAvailable and the machine's pressure
+		What: "memory sample, this machine", Goal: "≤ 30 µs, 0 allocs",
+		Ours: Case{"cgroupmem", sampleMemory("/")}, Peer: Case{"procfs", readProcfs("/")},
+	},
+	{
+		What: "memory sample, files of cgroup v2", Goal: "≤ 30 µs, 0 allocs",
+		Ours: Case{"cgroupmem", sampleMemory(treeV2)}, Peer: Case{"procfs", readProcfs(treeV2)},
+	},
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cgroupmem answers one question: how much memory does the Linux
-// kernel let this process use? It reads procfs and cgroupfs under an injectable
-// root and keeps nothing between calls. It is not a sizing policy (no fractions,
-// no defaults), watches nothing, and knows nothing of telemetry.
+// Package cgroupmem tells what the Linux kernel says about this process's memory:
+// how much it may use (Reader.Limit), and how much of that is used (Sampler). It
+// reads procfs and cgroupfs under an injectable root. It is not a sizing policy
+// (no fractions, no defaults, no thresholds), watches nothing, and knows nothing
+// of telemetry. On other systems the files are not there, and nothing is known.
 //
-// The order of an answer:
+// The order in which a limit is found:
 //
 //  1. /proc/self/cgroup says which hierarchy accounts the process's memory, and
 //     the name of its cgroup there.
@@ -19,7 +20,9 @@
 //     and its v2 hierarchy has no memory controller.
 //   - Absent is "no limit"; present but not understood, or not readable, is an
 //     error. Sizing for the whole machine because of a typo is the failure that
-//     this package exists to prevent.
+//     this package exists to prevent. Usage is kinder: it is read while the
+//     process runs, so a figure that cannot be read is Unknown and the others
+//     remain.
 //   - Of two cgroups with the same limit, the ancestor governs: it is charged
 //     for its other children too, and is full first.
 //   - A v2 limit above the root of a cgroup namespace cannot be seen from inside.
@@ -72,17 +75,18 @@ type Limit struct {
 	Limited bool
 }
 
-// Reader reads limits below a root directory. It holds no state, so it is safe
-// for concurrent use.
+// Reader reads limits below a root directory, and makes Samplers. It holds no
+// state, so it is safe for concurrent use.
 type Reader struct {
 	root string
 	read func(file string) ([]byte, error) // os.ReadFile, but for tests
+	open func(file string) (handle, error) // openFile, but for tests
 }
 
 // New returns a Reader of the procfs and cgroupfs below root: "/" on a real
 // machine. It touches no file.
 func New(root string) *Reader {
-	return &Reader{root: root, read: os.ReadFile}
+	return &Reader{root: root, read: os.ReadFile, open: openFile}
 }
 
 // Limit reads everything anew, because limits change in place and processes are

@@ -3,8 +3,6 @@
 package cgroupmem
 
 import (
-	"io/fs"
-	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -26,26 +24,13 @@ func (t tree) with(files tree) tree {
 	return all
 }
 
-func (t tree) reader() *Reader {
-	return &Reader{root: "/", read: func(file string) ([]byte, error) {
-		if text, found := t[filepath.ToSlash(file)]; found {
-			return []byte(text), nil
-		}
-		return nil, &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist}
-	}}
-}
+func (t tree) reader() *Reader { return t.disk().reader() }
 
 // failing is the tree with one file that cannot be read.
 func (t tree) failing(name string, err error) *Reader {
-	r := t.reader()
-	read := r.read
-	r.read = func(file string) ([]byte, error) {
-		if filepath.ToSlash(file) == name {
-			return nil, &fs.PathError{Op: "read", Path: file, Err: err}
-		}
-		return read(file)
-	}
-	return r
+	d := t.disk()
+	d.files[name].readErr = err
+	return d.reader()
 }
 
 const (

@@ -3,6 +3,7 @@
 package cgroupmem
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -60,19 +61,22 @@ func parseFlag(text string) (int64, error) {
 
 // parseMeminfo reads MemTotal of /proc/meminfo in bytes; 0 if there is none.
 func parseMeminfo(text string) (int64, error) {
-	for line := range strings.Lines(text) {
-		value, found := strings.CutPrefix(line, "MemTotal:")
-		if !found {
-			continue
-		}
-		kilobytes, unit, _ := strings.Cut(strings.TrimSpace(value), " ")
-		n, err := strconv.ParseUint(kilobytes, 10, 64)
-		if err != nil || unit != "kB" || n > math.MaxInt64/1024 {
-			return 0, fmt.Errorf("want MemTotal in kB, found %s", quote(line))
-		}
-		return int64(n) * 1024, nil
+	n, err := parseKilobytes([]byte(text), "MemTotal")
+	return max(n, 0), err
+}
+
+// parseKilobytes reads a field of /proc/meminfo in bytes; Unknown if there is none.
+func parseKilobytes(text []byte, name string) (int64, error) {
+	value, found := after(text, name+":")
+	if !found {
+		return Unknown, nil
 	}
-	return 0, nil
+	kilobytes, unit, _ := bytes.Cut(bytes.TrimSpace(value), []byte(" "))
+	n, err := strconv.ParseUint(string(kilobytes), 10, 64)
+	if err != nil || string(unit) != "kB" || n > math.MaxInt64/1024 {
+		return Unknown, fmt.Errorf("want %s in kB, found %s", name, quote(name+":"+string(value)))
+	}
+	return int64(n) * 1024, nil
 }
 
 // quote shows what was found, on one line and no longer than a log can bear.
