@@ -116,6 +116,7 @@ func (c *crowd) request(t *rapid.T) pool.Request {
 func (c *crowd) Acquire(t *rapid.T) {
 	r, l := c.request(t), new(pool.Lease)
 	if r.Provisional = rapid.Bool().Draw(t, "provisional"); r.Provisional {
+		r.Parked = rapid.Int64Range(0, r.Bytes).Draw(t, "parked")
 		c.loose = true // its settlement may take it over
 	}
 	c.leases = append(c.leases, l)

@@ -25,6 +25,7 @@ type audit struct {
 	*Pool
 	accounts []*Account
 	held     map[*Account]party // what they hold, and then what they wait for
+	encoded  int64
 	err      error
 }
 
@@ -43,7 +44,7 @@ func (a *audit) add(account *Account, d party) {
 }
 
 func (a *audit) leases(leases []*Lease) {
-	var held, used int64
+	var held, used, encoded int64
 	for _, l := range leases {
 		if l.account == nil {
 			continue // never asked for
@@ -57,9 +58,13 @@ func (a *audit) leases(leases []*Lease) {
 		a.add(l.account, party{held: own, used: l.slots})
 		held += l.bytes
 		used += l.slots
+		if l.provisional {
+			encoded += l.bytes
+		}
 	}
 	a.equal("held", a.mu.held, held)
 	a.equal("used", a.mu.used, used)
+	a.encoded = encoded
 }
 
 func (a *audit) carries(carried map[*Account]int64) {
@@ -78,7 +83,10 @@ func (a *audit) lines() {
 			var n int64
 			for w := q.head; w != nil; w = w.next {
 				a.waits(w)
-				bytes += w.bytes
+				bytes += w.parked
+				if w.lease.provisional {
+					a.encoded += w.parked
+				}
 				n++
 			}
 			queued += n
@@ -89,6 +97,7 @@ func (a *audit) lines() {
 	}
 	a.equal("queued", a.mu.queued, queued)
 	a.equal("queued bytes", a.mu.queuedBytes, bytes)
+	a.equal("encoded", a.mu.encoded, a.encoded)
 	holders := map[*Lease]bool{}
 	for w := a.mu.growth.head; w != nil; w = w.next {
 		a.waits(w)

@@ -107,7 +107,7 @@ func (p *Pool) fullLocked(bytes int64) Result {
 // otherwise a few of them would keep the line to themselves.
 func (p *Pool) makeRoomLocked(w *waiter) Result {
 	for {
-		full := p.fullLocked(w.bytes)
+		full := p.fullLocked(w.parked)
 		if full.Outcome == Granted {
 			return full
 		}

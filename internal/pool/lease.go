@@ -91,6 +91,7 @@ func (p *Pool) replaceLocked(l *Lease, r Request) Result {
 	}
 	p.holdLocked(l, -1)
 	p.mu.held += r.Bytes - l.bytes
+	p.estimateLocked(l, -l.bytes)
 	l.account, l.others, l.bytes, l.provisional = r.Account, r.Others, r.Bytes, false
 	p.holdLocked(l, 1)
 	p.serveLocked()

@@ -28,6 +28,7 @@ func (p *Pool) chargeLocked(l *Lease, g *Gate, slots, bytes, through int64) {
 		l.slots, l.bytes = slots, bytes
 		p.mu.used += slots
 		p.mu.held += bytes
+		p.estimateLocked(l, bytes)
 		p.holdLocked(l, 1)
 	} else {
 		p.addLocked(l, bytes)
@@ -44,6 +45,7 @@ func (p *Pool) chargeLocked(l *Lease, g *Gate, slots, bytes, through int64) {
 func (p *Pool) addLocked(l *Lease, bytes int64) {
 	l.bytes += bytes
 	p.mu.held += bytes
+	p.estimateLocked(l, bytes)
 	if l.root != nil {
 		l.root.parts += bytes
 	}
@@ -62,6 +64,13 @@ func (p *Pool) addLocked(l *Lease, bytes int64) {
 	p.countLocked(l.account, party{held: bytes})
 }
 
+// estimateLocked counts bytes of l that do not exist yet, if it is an estimate.
+func (p *Pool) estimateLocked(l *Lease, bytes int64) {
+	if l.provisional {
+		p.mu.encoded += bytes
+	}
+}
+
 // releaseLocked ends l and gives back all of it, but for what is left to accounts that carry it.
 func (p *Pool) releaseLocked(l *Lease, left ...Share) {
 	if l.ended {
@@ -75,6 +84,7 @@ func (p *Pool) releaseLocked(l *Lease, left ...Share) {
 		p.abandonLocked(l)
 	}
 	p.holdLocked(l, -1)
+	p.estimateLocked(l, -l.bytes)
 	p.mu.used -= l.slots
 	p.mu.held -= l.bytes
 	if l.root != nil {
@@ -174,7 +184,8 @@ func (p *Pool) enterLocked(w *waiter) {
 		w.queue = p.queueOf(w.account, w.gate)
 		w.queue.push(w)
 		p.mu.queued++
-		p.mu.queuedBytes += w.bytes
+		p.mu.queuedBytes += w.parked
+		p.estimateLocked(w.lease, w.parked)
 	}
 	p.wantLocked(w, 1)
 }
@@ -190,7 +201,8 @@ func (p *Pool) leaveLocked(w *waiter) {
 	} else {
 		w.queue.remove(w)
 		p.mu.queued--
-		p.mu.queuedBytes -= w.bytes
+		p.mu.queuedBytes -= w.parked
+		p.estimateLocked(w.lease, -w.parked)
 	}
 	p.wantLocked(w, -1)
 }

@@ -18,6 +18,7 @@ type waiter struct {
 	slots   int64  // 1 for a new lease, 0 for growth
 	bytes   int64
 	through int64 // of the batch at the gate
+	parked  int64 // bytes that it occupies in line
 
 	since   time.Time // zero if it does not wait
 	allowed time.Duration

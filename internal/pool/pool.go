@@ -49,10 +49,20 @@ type Request struct {
 	Gate    *Gate    // a ceiling of the caller's own, or nil
 	Bytes   int64    // in all; not negative
 	Others  []Share  // what of it is for others, none of them twice; kept, and changed when bytes are given back
-	// Provisional marks bytes that are an estimate, which the first Settle replaces.
+	// Provisional marks bytes that do not exist yet and are an estimate, which the first Settle replaces.
 	Provisional bool
+	// Parked are the bytes that a provisional request occupies while it waits; any other waits with what it
+	// asks for.
+	Parked int64
 	// Debt grants at once whatever the pool holds, even closed: for bytes that will exist in any case.
 	Debt bool
+}
+
+func (r *Request) parked() int64 {
+	if r.Provisional {
+		return r.Parked
+	}
+	return r.Bytes
 }
 
 // Share is what one account has in a batch.
@@ -97,6 +107,7 @@ type Pool struct {
 		held           int64 // Σ bytes of leases
 		carried        int64 // Σ bytes that ended leases left with their accounts
 		owed           int64 // bytes that no lease covers; all three above capacity are debt
+		encoded        int64 // of the bytes held or waiting, those of provisional leases
 		used           int64 // slots
 		growing        int64 // leases with a slot that wait for more
 		growth         fifo  // holders that want more
@@ -137,6 +148,7 @@ func (p *Pool) Acquire(ctx context.Context, l *Lease, r Request) Result {
 		if !p.freeLocked(r.Gate, 1, r.Bytes) || p.behindLocked(r) {
 			return p.queueLocked(ctx, waiter{
 				lease: l, account: r.Account, others: r.Others, gate: r.Gate, slots: 1, bytes: r.Bytes, through: r.Bytes,
+				parked: r.parked(),
 			})
 		}
 	}

@@ -180,7 +180,7 @@ func (s *stage) request(name string, words []string) (context.Context, pool.Requ
 				r.Others = append(r.Others, pool.Share{Account: s.account(name), Bytes: s.bytes(n)})
 			}
 		case "provisional":
-			r.Provisional = true
+			r.Provisional, r.Parked = true, r.Bytes
 		case "debt":
 			r.Debt = true
 		case "left":

@@ -9,6 +9,7 @@ type Stats struct {
 	Used, Slots       int64 // leases
 	Queued, MaxQueued int64 // waiters in line
 	QueuedBytes       int64 // what they wait with
+	Existing          int64 // of all the bytes held, waiting and owed, those that are in memory already
 	Growing           int64 // requests of holders that wait for more
 }
 
@@ -20,7 +21,8 @@ func (p *Pool) Stats() Stats {
 		Held: p.mu.held, Capacity: p.mu.capacity, Carried: p.mu.carried, Owed: p.mu.owed,
 		Used: p.mu.used, Slots: p.slots,
 		Queued: p.mu.queued, MaxQueued: p.maxQueued, QueuedBytes: p.mu.queuedBytes,
-		Growing: p.mu.growth.len,
+		Growing:  p.mu.growth.len,
+		Existing: p.mu.held + p.mu.queuedBytes - p.mu.encoded + p.mu.owed,
 	}
 }
 

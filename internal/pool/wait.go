@@ -22,7 +22,7 @@ func (p *Pool) queueLocked(ctx context.Context, w waiter) Result {
 	case a.limits.Queued != 0 && a.waiting >= a.limits.Queued:
 		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: max(0, a.limits.Queued)}
 	case a.limits.Queued > crowded && a.waiting >= crowded &&
-		(p.mu.squeezed || p.fullLocked(w.bytes).Outcome != Granted && p.greedyLocked(&w)):
+		(p.mu.squeezed || p.fullLocked(w.parked).Outcome != Granted && p.greedyLocked(&w)):
 		res = Result{Outcome: QueueFull, Observed: a.waiting, Limit: crowded}
 	default:
 		if res = p.makeRoomLocked(&w); res.Outcome == Granted {
