@@ -104,7 +104,7 @@ var verdicts = map[Reason]verdict{
 	},
 	MemoryPressure: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "By",
-		message: "{observed} bytes of memory are in use and new work is accepted below {limit}: send it again later",
+		message: "memory is under pressure, {observed} {unit} where new work is accepted below {limit}: send it again later",
 	},
 	DiskLow: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "By",
@@ -149,7 +149,7 @@ var verdicts = map[Reason]verdict{
 }
 
 // nouns are units as messages have them.
-var nouns = map[string]string{"By": "bytes", "{batch}": "batches", "{item}": "items", "{request}": "requests"}
+var nouns = map[string]string{"By": "bytes", "{batch}": "batches", "{item}": "items", "{request}": "requests", "%": "percent"}
 
 // Breach reports whether a refusal for this reason is the batch's own fault, to be held against its
 // tenant. Refusals for want of room never are: a tenant that is merely busy is not punished.

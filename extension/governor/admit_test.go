@@ -240,7 +240,7 @@ func TestALeaseThatIsShared(t *testing.T) {
 		require.Equal(t, "default", part.Refuse(t.Context(), admission.Panicked, 0, 0).Tenant)
 		require.ErrorIs(t, root.Grow(t.Context(), 1), admission.ErrReleased)
 		metadatatest.AssertEqualGovernorBatchDuration(t, g.telemetry, []metricdata.HistogramDataPoint[float64]{{
-			Attributes: attributes("otelcol.signal", "traces", "governor.phase", "batch"),
+			Attributes: attributes("otelcol.signal", "traces", "governor.phase", "wire"),
 		}}, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreValue())
 	})
 }

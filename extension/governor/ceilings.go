@@ -73,6 +73,7 @@ func (g *governor) Register(l admission.Limits) (admission.Ceilings, bool, error
 		return nil, false, err
 	}
 	if l.NamesTenants {
+		g.named.Store(true)
 		g.tellApart()
 	}
 	if l.MaxConcurrent == 0 || l.MaxConcurrent > a.MaxConcurrent {

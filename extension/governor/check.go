@@ -8,5 +8,48 @@ import (
 	"github.com/otel-governor/otel-governor/admission"
 )
 
-// Check implements admission.Governor.
-func (g *governor) Check(context.Context, admission.Request) error { return nil }
+// Check implements admission.Governor. In observe mode nobody is refused, and what would have been is counted
+// where the batch is asked for.
+func (g *governor) Check(ctx context.Context, r admission.Request) error {
+	g.guard.arrived()
+	if g.config.Mode == ModeObserve {
+		return nil
+	}
+	t, forbidden := g.tenants.Default(), g.guard.refuses(ctx)
+	if forbidden.Reason == "" && g.names(ctx, r) {
+		member, known := g.member(ctx, r.Tenant)
+		defer member.Unpin()
+		t, forbidden = member, g.barred(member, known)
+	}
+	if forbidden.Reason == "" {
+		return nil
+	}
+	return g.refuseAtOnce(ctx, r.Signal, t, forbidden)
+}
+
+// names reports whether r, or the context it comes in, says whose it is.
+func (g *governor) names(ctx context.Context, r admission.Request) bool {
+	return r.Tenant != "" || g.identify(ctx).name != ""
+}
+
+// barred returns why no batch of t gets in now, or an error without a reason.
+func (g *governor) barred(t *member, known bool) admission.Error {
+	if !known {
+		return admission.Error{Reason: admission.TenantUnknown}
+	}
+	if denial, ok := t.Check(g.now()); !ok {
+		return denied(denial)
+	}
+	if most := g.limits(t).Slots; most > 0 {
+		if _, used := g.pool.AccountStats(&t.Value.pool); used >= most {
+			return admission.Error{Reason: admission.TenantConcurrency, Observed: used, Limit: most}
+		}
+	}
+	return admission.Error{}
+}
+
+// refuseAtOnce makes the answer to a request that was refused before anything of it was read, and its point.
+func (g *governor) refuseAtOnce(ctx context.Context, signal string, t *member, e admission.Error) *admission.Error {
+	g.telemetry.of(signal).decided(ctx, refusal{inHeader, e.Reason}, 0)
+	return g.refuse(ctx, t, e)
+}

@@ -8,13 +8,15 @@ import (
 
 	"github.com/otel-governor/otel-governor/admission"
 	"github.com/otel-governor/otel-governor/internal/pool"
+	"github.com/otel-governor/otel-governor/internal/pressure"
 	"github.com/otel-governor/otel-governor/internal/tenant"
 )
 
 // account is what the governor keeps for a tenant.
 type account struct {
 	pool     pool.Account
-	delay    delay // of its refusals
+	carrier  pressure.Carrier // what its ended leases left
+	delay    delay            // of its refusals
 	refusals refusals
 }
 
@@ -25,11 +27,17 @@ type (
 
 // claim is what one tenant has in a batch, from the first gate to the end of the lease.
 type claim struct {
-	tenant *member
-	known  bool           // it is one of those allowed
-	pass   tenant.Pass    // of its breaker
-	taken  tenant.Amounts // of its rates
-	share  admission.Share
+	tenant  *member
+	memory  int64
+	amounts tenant.Amounts // of its rates
+	pass    tenant.Pass    // of its breaker
+	known   bool           // it is one of those allowed
+	passed  bool           // it has the pass
+	taken   bool           // the amounts are taken
+}
+
+func newClaim(t *member, known bool, s admission.Share) claim {
+	return claim{tenant: t, known: known, memory: s.Memory, amounts: tenant.Amounts{Requests: 1, Items: s.Items, Bytes: s.WireSize}}
 }
 
 // claims are all that a batch has. The first is the owner's; further ones are rare.
@@ -55,7 +63,7 @@ func (c *claims) accounts() (*pool.Account, []pool.Share) {
 	var others []pool.Share
 	for i := range c.others {
 		o := &c.others[i]
-		others = append(others, pool.Share{Account: &o.tenant.Value.pool, Bytes: o.share.Memory})
+		others = append(others, pool.Share{Account: &o.tenant.Value.pool, Bytes: o.memory})
 	}
 	return &c.owner.tenant.Value.pool, others
 }
@@ -65,36 +73,58 @@ func (c *claims) accounts() (*pool.Account, []pool.Share) {
 func (c *claims) end(now time.Time, at *claim, o tenant.Outcome, refund bool) {
 	for one := range c.all {
 		if refund {
-			one.tenant.Refund(one.taken)
+			one.refund()
 		}
-		verdict := o
-		if one != at && o == tenant.Breach {
-			verdict = tenant.Undecided
+		if one.passed {
+			verdict := o
+			if one != at && o == tenant.Breach {
+				verdict = tenant.Undecided
+			}
+			one.tenant.Report(now, one.pass, verdict)
 		}
-		one.tenant.Report(now, one.pass, verdict)
 		one.tenant.Unpin()
 	}
 	*c = claims{}
 }
 
+func (c *claim) refund() {
+	if c.taken {
+		c.tenant.Refund(c.amounts)
+		c.taken = false
+	}
+}
+
+// takeOver gives back what estimates of the same batch took of the rates, and moves the passes of the breakers
+// to those tenants that still have a part in it.
+func (c *claims) takeOver(estimates *claims) {
+	for old := range estimates.all {
+		old.refund()
+		for one := range c.all {
+			if old.passed && one.tenant == old.tenant && one.known == old.known {
+				one.pass, one.passed, old.passed = old.pass, true, false
+			}
+		}
+	}
+}
+
 // claim pins the tenants that r is for. Several of its names may be those of one tenant.
 func (g *governor) claim(ctx context.Context, r *admission.Request) claims {
 	owner, known := g.member(ctx, r.Tenant)
-	c := claims{owner: claim{tenant: owner, known: known, share: r.Share}}
+	c := claims{owner: newClaim(owner, known, r.Share)}
 	for _, s := range r.Others {
 		t, known := g.member(ctx, s.Tenant)
 		merged := false
 		for one := range c.all {
 			if merged = one.tenant == t && one.known == known; merged {
-				one.share.Memory += s.Memory
-				one.share.WireSize += s.WireSize
-				one.share.Items += s.Items
+				one.memory += s.Memory
+				one.amounts.Bytes += s.WireSize
+				one.amounts.Items += s.Items
 				t.Unpin()
 				break
 			}
 		}
 		if !merged {
-			c.others = append(c.others, claim{tenant: t, known: known, share: s})
+			c.others = append(c.others, newClaim(t, known, s))
 		}
 	}
 	return c
@@ -142,28 +172,32 @@ func (c *claim) admitted(now time.Time) admission.Error {
 	if !c.known {
 		return admission.Error{Reason: admission.TenantUnknown}
 	}
+	if c.passed {
+		return admission.Error{}
+	}
 	pass, denial, ok := c.tenant.Allow(now)
 	if !ok {
-		return admission.Error{
-			Reason: admission.TenantBreaker, Observed: denial.Breaches, Limit: denial.Allowed, RetryAfter: denial.Remaining,
-		}
+		return denied(denial)
 	}
-	c.pass = pass
+	c.pass, c.passed = pass, true
 	return admission.Error{}
+}
+
+// denied is what a breaker's denial is to the outside.
+func denied(d tenant.Denial) admission.Error {
+	return admission.Error{Reason: admission.TenantBreaker, Observed: d.Breaches, Limit: d.Allowed, RetryAfter: d.Remaining}
 }
 
 // within reports whether the batch is within the tenant's ceilings for one, and takes it of its rates.
 func (c *claim) within(now time.Time) admission.Error {
-	s := c.share
 	ceilings := c.tenant.Ceilings()
-	if most := ceilings.MaxBatchMemory; most > 0 && s.Memory > most {
-		return admission.Error{Reason: admission.BatchMemory, Observed: s.Memory, Limit: most}
+	if most := ceilings.MaxBatchMemory; most > 0 && c.memory > most {
+		return admission.Error{Reason: admission.BatchMemory, Observed: c.memory, Limit: most}
 	}
-	if most := ceilings.MaxBatchItems; most > 0 && s.Items > most {
-		return admission.Error{Reason: admission.BatchItems, Observed: s.Items, Limit: most}
+	if most := ceilings.MaxBatchItems; most > 0 && c.amounts.Items > most {
+		return admission.Error{Reason: admission.BatchItems, Observed: c.amounts.Items, Limit: most}
 	}
-	amounts := tenant.Amounts{Requests: 1, Items: s.Items, Bytes: s.WireSize}
-	switch res := c.tenant.Take(now, amounts); res.Outcome {
+	switch res := c.tenant.Take(now, c.amounts); res.Outcome {
 	case tenant.OverBurst:
 		return admission.Error{Reason: admission.RateBurst, Observed: res.Amount, Limit: res.Burst, Unit: rateUnits[res.Unit]}
 	case tenant.Missing:
@@ -171,7 +205,7 @@ func (c *claim) within(now time.Time) admission.Error {
 			Reason: admission.TenantRate, Observed: res.Amount, Limit: res.Burst, Unit: rateUnits[res.Unit], RetryAfter: res.Wait,
 		}
 	}
-	c.taken = amounts
+	c.taken = true
 	return admission.Error{}
 }
 

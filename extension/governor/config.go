@@ -32,6 +32,7 @@ type Config struct {
 	Admission AdmissionConfig `mapstructure:"admission"`
 	Tenants   TenantsConfig   `mapstructure:"tenants"`
 	Guard     GuardConfig     `mapstructure:"guard"`
+	Door      DoorConfig      `mapstructure:"door"`
 	Telemetry TelemetryConfig `mapstructure:"telemetry"`
 }
 
@@ -67,13 +68,6 @@ type AdmissionConfig struct {
 	MaxBatchItems int64 `mapstructure:"max_batch_items" strict:"count"`
 }
 
-// GuardConfig says how the process is kept from running out of memory.
-type GuardConfig struct {
-	// HeapHeadroomFraction is the share of what Go may hold that is left to garbage, so that collecting
-	// it stays cheap.
-	HeapHeadroomFraction float64 `mapstructure:"heap_headroom_fraction"`
-}
-
 var (
 	_ confmap.Unmarshaler = (*Config)(nil)
 	_ confmap.Validator   = (*Config)(nil)
@@ -96,7 +90,7 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("'%s' must be %s, got %v", key, must, got))
 		}
 	}
-	m, a, g := c.Memory, c.Admission, c.Guard
+	m, a := c.Memory, c.Admission
 	check(c.Mode == ModeEnforce || c.Mode == ModeObserve, "mode", "enforce or observe", c.Mode)
 	if m.PoolSize != nil {
 		check(*m.PoolSize >= minPoolSize, "memory::pool_size", "at least 32MiB (33554432)", *m.PoolSize)
@@ -118,9 +112,7 @@ func (c *Config) Validate() error {
 		check(*a.MaxBatchMemory >= 1, "admission::max_batch_memory", "at least 1", *a.MaxBatchMemory)
 	}
 	check(a.MaxBatchItems >= 1, "admission::max_batch_items", "at least 1, or unlimited", a.MaxBatchItems)
-	check(g.HeapHeadroomFraction >= 0 && g.HeapHeadroomFraction < 1,
-		"guard::heap_headroom_fraction", "in [0, 1)", g.HeapHeadroomFraction)
-	errs = append(errs, c.Tenants.validate(a), c.Telemetry.validate())
+	errs = append(errs, c.Tenants.validate(a), c.Guard.validate(m), c.Door.validate(), c.Telemetry.validate())
 	return errors.Join(errs...)
 }
 
@@ -141,8 +133,18 @@ func createDefaultConfig() *Config {
 			ProcessingTimeout: 30 * time.Second,
 			MaxBatchItems:     strict.Unlimited,
 		},
-		Tenants:   TenantsConfig{MaxTracked: 10000, IdleTimeout: 10 * time.Minute},
-		Guard:     GuardConfig{HeapHeadroomFraction: 0.25},
+		Tenants: TenantsConfig{MaxTracked: 10000, IdleTimeout: 10 * time.Minute},
+		Guard: GuardConfig{
+			CheckInterval:          100 * time.Millisecond,
+			CheckEvery:             64,
+			Hold:                   time.Second,
+			HeapHeadroomFraction:   0.25,
+			GCCPUFraction:          0.02,
+			ElevatedFraction:       0.85,
+			CriticalFraction:       0.95,
+			MachineReserveFraction: 0.10,
+		},
+		Door:      DoorConfig{GRPCTap: true, MaxConnections: strict.Unlimited},
 		Telemetry: TelemetryConfig{Tenants: TenantsNone, Top: 20},
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/otel-governor/otel-governor/admission"
 	"github.com/otel-governor/otel-governor/extension/governor/internal/metadata"
 	"github.com/otel-governor/otel-governor/internal/advice"
+	"github.com/otel-governor/otel-governor/internal/door"
 	"github.com/otel-governor/otel-governor/internal/pool"
 	"github.com/otel-governor/otel-governor/internal/pressure"
 	"github.com/otel-governor/otel-governor/internal/tenant"
@@ -39,8 +40,13 @@ type governor struct {
 	config    *Config
 	logger    *zap.Logger
 	telemetry *telemetry
-	read      func() (machine, error) // what the kernel allows; replaced in tests
+	kernel    kernel                       // what it says; replaced in tests
+	onGC      func(f func()) (stop func()) // notices collections; replaced in tests
 	pool      *pool.Pool
+	guard     *guard
+	disks     disks
+	door      *door.Door
+	signals   atomic.Pointer[map[string]string] // of HTTP paths
 	tenants   *registry
 	allowed   map[string]bool // the only tenants there are, if not empty
 	epoch     time.Time
@@ -49,8 +55,10 @@ type governor struct {
 
 	everyone       *ceilings // what holds for those who did not register
 	maxBatchMemory atomic.Int64
-	identified     atomic.Bool // tenants are told apart
-	countsBytes    atomic.Bool // some rate is in bytes
+	identified     atomic.Bool  // tenants are told apart
+	named          atomic.Bool  // by their data, among others
+	nobody         pool.Account // of requests whose data will tell whose they are
+	countsBytes    atomic.Bool  // some rate is in bytes
 
 	mu struct {
 		sync.Mutex
@@ -62,8 +70,10 @@ type governor struct {
 		users        map[user]*ceilings
 	}
 
-	cancel context.CancelFunc // ends the watch
-	done   chan struct{}      // closed when it has ended
+	health  health // of the watch alone
+	stop    func() // ends the notice of collections
+	cancel  context.CancelFunc
+	watches sync.WaitGroup
 }
 
 func newGovernor(set extension.Settings, config *Config) (*governor, error) {
@@ -77,15 +87,18 @@ func newGovernor(set extension.Settings, config *Config) (*governor, error) {
 		epoch:  time.Now(),
 		leases: sync.Pool{New: func() any { return new(lease) }},
 		logger: set.Logger,
-		read:   readMachine,
+		kernel: newKernel(),
+		onGC:   pressure.OnGC,
 		pool:   pool.New(settings),
 	}
+	g.guard = newGuard(&config.Guard, g.epoch)
 	g.newTenants()
 	g.mu.soft.fraction = config.Memory.GoMemLimitFraction
 	g.everyone = &ceilings{governor: g}
 	g.mu.users = map[user]*ceilings{}
 	var err error
 	g.telemetry, err = newTelemetry(set.TelemetrySettings)
+	g.door = g.newDoor()
 	return g, err
 }
 
@@ -95,14 +108,35 @@ func (g *governor) Start(_ context.Context, host component.Host) error {
 	if err := g.alone(host); err != nil {
 		return err
 	}
-	m, err := g.read()
+	m, err := g.kernel.limit()
 	if err != nil {
 		return fmt.Errorf("the memory limit cannot be read: %w", err)
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.mu.soft.follow(m.limit)
 	r := pressure.ReadRuntime()
+	g.guard.runtime.Store(&r)
+	if err := g.begin(m, r); err != nil {
+		g.mu.Unlock()
+		return err
+	}
+	g.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	g.cancel = cancel
+	g.health.host = host
+	g.disks.watch(g.config.Guard.Disks, nil)
+	g.disks.check(ctx, g)
+	g.look(ctx) // so that whoever comes first is judged by what there is
+	var reader pressure.RuntimeReader
+	g.stop = g.onGC(func() { g.collected(reader.Read()) })
+	for _, watch := range [...]func(context.Context){g.watch, g.watchDisks, g.collectGarbage} {
+		g.watches.Go(func() { watch(ctx) })
+	}
+	return nil
+}
+
+// begin gives the pool its first size, and takes the overrides.
+func (g *governor) begin(m machine, r pressure.Runtime) error {
 	if g.config.Mode == ModeEnforce && r.MemoryLimit == math.MaxInt64 && r.GCPercent < 0 {
 		return errors.New("garbage collection is off (GOGC=off) and Go has no memory limit, so nothing bounds the heap:" +
 			" set GOMEMLIMIT, or 'memory::gomemlimit_fraction' above 0, or GOGC to a number")
@@ -115,13 +149,7 @@ func (g *governor) Start(_ context.Context, host component.Host) error {
 	if err := g.loadOverrides(); err != nil {
 		return err
 	}
-	if err := g.telemetry.observe(g); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	g.cancel, g.done = cancel, make(chan struct{})
-	go g.watch(ctx)
-	return nil
+	return g.telemetry.observe(g)
 }
 
 // now is the time, read from the monotonic clock alone, which takes half as long as reading both.
@@ -149,6 +177,8 @@ func (g *governor) NotifyConfigSnapshot(_ context.Context, snapshot extensioncap
 	for _, w := range a.Warnings {
 		g.logger.Warn(w)
 	}
+	g.disks.watch(g.config.Guard.Disks, a.Directories)
+	g.signals.Store(&a.Signals)
 	return g.settle(a.Holders)
 }
 
@@ -185,18 +215,36 @@ func (g *governor) settle(holders []string) error {
 	return nil
 }
 
-// resizeLocked makes the pool follow m.
+// resizeLocked makes the pool follow m, and what else is in memory.
 func (g *governor) resizeLocked(m machine) {
-	s := g.config.resolve(m, g.mu.asynchronous, pressure.ReadRuntime())
+	s := g.config.resolve(m, g.mu.asynchronous, *g.guard.runtime.Load())
 	g.mu.sizing = s
 	g.maxBatchMemory.Store(s.maxBatchMemory(g.config))
-	g.pool.Resize(pool.Size{Capacity: s.capacity(), MaxQueued: share(s.capacity(), g.config.Admission.MaxQueuedFraction)})
+	books := g.guard.books
+	books.Resize(pressure.Size{Pool: s.pool, Budget: s.budget, Critical: s.critical})
+	room, reserved := books.Room()
+	g.pool.Resize(pool.Size{
+		Capacity:  room,
+		Best:      books.Attainable(),
+		Reserved:  reserved,
+		MaxQueued: share(s.capacity(), g.config.Admission.MaxQueuedFraction),
+		Squeezed:  g.squeezed(),
+	})
 }
 
-// watch follows the memory limit, which the kernel lets others change while the process runs, forgets idle
-// tenants, follows the overrides, and logs what was refused meanwhile.
+// squeezed reports whether everybody is held to a fair share: memory is short, and more because of what stays in
+// queues than because of what is being worked on. The latter comes back by itself, and the line serves it to those
+// who have least; held to shares, a flood beside a trickle got 0.6 of what both left free (simulated), for nothing.
+func (g *governor) squeezed() bool {
+	st := g.pool.Stats()
+	return g.guard.levels.Level() >= pressure.Elevated && g.config.Mode == ModeEnforce && st.Carried+st.Owed > st.Held
+}
+
+// watch looks at the pressure on memory, follows the memory limit, which the kernel lets others change while the
+// process runs, forgets idle tenants, follows the overrides, and logs what was refused meanwhile.
 func (g *governor) watch(ctx context.Context) {
-	defer close(g.done)
+	check := time.NewTicker(g.config.Guard.CheckInterval)
+	defer check.Stop()
 	refresh := time.NewTicker(g.config.Memory.RefreshInterval)
 	defer refresh.Stop()
 	tenants := time.NewTicker(tenantsInterval)
@@ -205,6 +253,10 @@ func (g *governor) watch(ctx context.Context) {
 	defer summary.Stop()
 	for {
 		select {
+		case <-check.C:
+			g.look(ctx)
+		case <-g.guard.wake:
+			g.look(ctx)
 		case <-refresh.C:
 			g.refresh(ctx)
 		case now := <-tenants.C:
@@ -220,7 +272,7 @@ func (g *governor) watch(ctx context.Context) {
 
 // refresh reads the limit again. A reading that fails changes nothing but what telemetry shows.
 func (g *governor) refresh(ctx context.Context) {
-	m, err := g.read()
+	m, err := g.kernel.limit()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {
@@ -235,6 +287,8 @@ func (g *governor) refresh(ctx context.Context) {
 	before := g.mu.sizing
 	if m != before.machine {
 		g.mu.soft.follow(m.limit)
+		r := pressure.ReadRuntime()
+		g.guard.runtime.Store(&r)
 	}
 	g.resizeLocked(m)
 	if s := g.mu.sizing; m != before.machine {
@@ -257,8 +311,10 @@ func (g *governor) NotReady() error {
 func (g *governor) Shutdown(context.Context) error {
 	g.pool.Close()
 	if g.cancel != nil {
+		g.stop()
 		g.cancel()
-		<-g.done
+		g.watches.Wait()
+		g.kernel.close()
 	}
 	g.summarize()
 	g.mu.Lock()

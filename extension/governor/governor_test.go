@@ -27,27 +27,35 @@ import (
 	"github.com/otel-governor/otel-governor/admission"
 	"github.com/otel-governor/otel-governor/extension/governor/internal/metadata"
 	"github.com/otel-governor/otel-governor/extension/governor/internal/metadatatest"
+	"github.com/otel-governor/otel-governor/internal/cgroupmem"
 )
 
 // kernel is what a governor under test reads instead of this machine.
-type kernel struct {
-	limit atomic.Int64
+type fakeKernel struct {
+	bytes atomic.Int64
 	err   atomic.Pointer[error]
+	usage atomic.Pointer[cgroupmem.Sample]
+
+	collected func() // tells of the end of a collection
 }
 
-func (k *kernel) read() (machine, error) {
+func (k *fakeKernel) limit() (machine, error) {
 	if err := k.err.Load(); err != nil {
 		return machine{}, *err
 	}
-	return machine{limit: k.limit.Load(), source: "cgroup_v2", chosen: true}, nil
+	return machine{limit: k.bytes.Load(), source: "cgroup_v2", chosen: true}, nil
 }
 
-func (k *kernel) fail(err error) { k.err.Store(&err) }
+func (k *fakeKernel) sample() cgroupmem.Sample { return *k.usage.Load() }
+
+func (k *fakeKernel) close() {}
+
+func (k *fakeKernel) fail(err error) { k.err.Store(&err) }
 
 // tested is a governor with all that a test looks at.
 type tested struct {
 	*governor
-	kernel    *kernel
+	kernel    *fakeKernel
 	logs      *observer.ObservedLogs
 	telemetry *componenttest.Telemetry
 }
@@ -64,16 +72,23 @@ func create(t *testing.T, change func(*Config)) *tested {
 	core, logs := observer.New(zapcore.InfoLevel)
 	set := extension.Settings{ID: component.NewID(metadata.Type), TelemetrySettings: tel.NewTelemetrySettings()}
 	set.Logger = zap.New(core)
-	g, err := newGovernor(set, c)
+	made, err := newGovernor(set, c)
 	require.NoError(t, err)
-	k := &kernel{}
-	k.limit.Store(gib)
-	g.read = k.read
+	k := &fakeKernel{}
+	k.bytes.Store(gib)
+	k.usage.Store(&cgroupmem.Sample{
+		Unreclaimable: cgroupmem.Unknown, MachineTotal: cgroupmem.Unknown, MachineAvailable: cgroupmem.Unknown,
+	})
+	made.kernel = k
+	made.onGC = func(f func()) (stop func()) { // real ones come from outside of a test's bubble
+		k.collected = f
+		return func() {}
+	}
 	t.Cleanup(func() {
-		require.NoError(t, g.Shutdown(context.Background()))
+		require.NoError(t, made.Shutdown(context.Background()))
 		require.NoError(t, tel.Shutdown(context.Background()))
 	})
-	return &tested{governor: g, kernel: k, logs: logs, telemetry: tel}
+	return &tested{governor: made, kernel: k, logs: logs, telemetry: tel}
 }
 
 // start returns a governor that runs behind synchronous pipelines.
@@ -174,7 +189,7 @@ func TestStartErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := create(t, tt.change)
 			if tt.limit != 0 {
-				g.kernel.limit.Store(tt.limit)
+				g.kernel.bytes.Store(tt.limit)
 			}
 			if tt.read != nil {
 				g.kernel.fail(tt.read)
@@ -229,7 +244,7 @@ func TestGoMemoryLimitFollowsAndIsRestored(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := start(t, nil)
 			require.EqualValues(t, 966367641, current())
-			g.kernel.limit.Store(2 * gib)
+			g.kernel.bytes.Store(2 * gib)
 			elapse(31 * time.Second)
 			require.EqualValues(t, 1932735283, current())
 			require.NoError(t, g.Shutdown(t.Context()))
@@ -254,7 +269,7 @@ func TestLiveResize(t *testing.T) {
 		held, err := g.Admit(t.Context(), admission.Request{Share: admission.Share{Memory: 100 * mib}})
 		require.NoError(t, err)
 
-		g.kernel.limit.Store(128 * mib)
+		g.kernel.bytes.Store(128 * mib)
 		refresh()
 		require.EqualValues(t, 96*mib, g.gauge(t, "governor.memory.desired_limit"))
 		require.EqualValues(t, 100*mib, g.gauge(t, "governor.memory.usage"), "shrinking takes nothing back")
@@ -275,11 +290,12 @@ func TestLiveResize(t *testing.T) {
 		require.Equal(t, 1, g.logs.FilterMessage("The memory limit cannot be read; the last one stays in force").Len(), "said once")
 
 		g.kernel.err.Store(nil)
-		g.kernel.limit.Store(32 * mib)
+		g.kernel.bytes.Store(32 * mib)
 		refresh()
 		require.EqualValues(t, 24*mib, g.gauge(t, "governor.memory.desired_limit"))
 		require.Contains(t, g.messages(zapcore.WarnLevel), "The memory pool is smaller than 32MiB; nearly everything will be refused")
-		require.Equal(t, []string{"Memory pool sized", "Memory pool resized", "Memory pool resized"}, g.messages(zapcore.InfoLevel))
+		resized := g.logs.FilterMessage("Memory pool resized").Len()
+		require.Equal(t, 2, resized)
 	})
 }
 

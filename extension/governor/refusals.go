@@ -63,7 +63,7 @@ func (g *governor) summarize() {
 	var all []summary
 	for t := range g.tenants.All() {
 		if s := t.Value.refusals.flush(); s.total > 0 {
-			s.tenant = tenant.Show(t.Name())
+			s.tenant = t.Shown()
 			all = append(all, s)
 		}
 	}

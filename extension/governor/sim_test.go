@@ -43,7 +43,7 @@ func openGovernor(t *testing.T, p sim.Pool, clients []sim.Client) sim.Door {
 		c.Tenants.Defaults = tenant.Override{MaxConcurrent: new(int64(boundless)), MemoryFraction: new(1.0)}
 		c.Tenants.Overrides = overridesOf(clients)
 	})
-	g.kernel.limit.Store(machines * p.Capacity)
+	g.kernel.bytes.Store(machines * p.Capacity)
 	require.NoError(t, g.Start(t.Context(), componenttest.NewNopHost()))
 	require.NoError(t, g.NotifyConfigSnapshot(t.Context(), snapshot(t, "{}")))
 	require.NoError(t, g.Ready())
@@ -93,7 +93,7 @@ func (s simulated) Admit(ctx context.Context, c *sim.Client) (release func(), re
 
 func (s simulated) Change(p sim.Pool, clients []sim.Client) {
 	s.override(overridesOf(clients))
-	s.kernel.limit.Store(machines * p.Capacity)
+	s.kernel.bytes.Store(machines * p.Capacity)
 	s.refresh(s.t.Context())
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/otel-governor/otel-governor/internal/cgroupmem"
 	"github.com/otel-governor/otel-governor/internal/pressure"
 )
 
@@ -32,6 +33,13 @@ type machine struct {
 	chosen bool   // somebody set it, so that it is not just all there is
 }
 
+// kernel says how much memory there is and how much is used. It is used by one goroutine at a time.
+type kernel interface {
+	limit() (machine, error)
+	sample() cgroupmem.Sample
+	close()
+}
+
 // sizing is how large the pool is and why.
 type sizing struct {
 	machine
@@ -39,6 +47,7 @@ type sizing struct {
 	origin   string  // of the pool's size: explicit, or the machine's source
 	fraction float64 // of the limit; 0 if the pool's size is set or the limit unknown
 	budget   int64   // bytes of live heap that Go can hold
+	critical int64   // bytes of live heap that are too much for it
 }
 
 // Where a pool's size comes from, beside the sources of package cgroupmem.
@@ -50,7 +59,11 @@ const (
 
 // resolve sizes the pool. What the runtime says must be read after Go's memory limit was set.
 func (c *Config) resolve(m machine, asynchronous bool, r pressure.Runtime) sizing {
-	s := sizing{machine: m, origin: m.source, budget: pressure.Budget(r, m.limit, c.Guard.HeapHeadroomFraction)}
+	headroom := c.Guard.HeapHeadroomFraction
+	s := sizing{
+		machine: m, origin: m.source,
+		budget: pressure.Budget(r, m.limit, headroom), critical: pressure.CriticalLive(r, m.limit, headroom),
+	}
 	switch {
 	case c.Memory.PoolSize != nil:
 		s.pool, s.origin = *c.Memory.PoolSize, sourceExplicit

@@ -5,68 +5,16 @@ package governor
 import (
 	"context"
 	"errors"
-	"sync"
-	"time"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otel-governor/otel-governor/admission"
-	"github.com/otel-governor/otel-governor/extension/governor/internal/metadata"
+	"github.com/otel-governor/otel-governor/internal/door"
 	"github.com/otel-governor/otel-governor/internal/pool"
 	"github.com/otel-governor/otel-governor/internal/pressure"
+	"github.com/otel-governor/otel-governor/internal/strict"
 )
-
-// telemetry turns what was decided into the metrics of metadata.yaml.
-type telemetry struct {
-	*metadata.TelemetryBuilder
-	options sync.Map // series → []metric.RecordOption: a closed set, built once each
-}
-
-// series are the attributes of a histogram's point. Those that are empty it does not have.
-type series struct {
-	signal string
-	phase  string
-	reason admission.Reason
-}
-
-func newTelemetry(set component.TelemetrySettings) (*telemetry, error) {
-	builder, err := metadata.NewTelemetryBuilder(set)
-	return &telemetry{TelemetryBuilder: builder}, err
-}
-
-// of returns the attributes of s.
-func (t *telemetry) of(s series) []metric.RecordOption {
-	if opts, ok := t.options.Load(s); ok {
-		return opts.([]metric.RecordOption)
-	}
-	var attrs []attribute.KeyValue
-	for _, a := range [...]attribute.KeyValue{
-		attribute.String("otelcol.signal", s.signal),
-		attribute.String("governor.phase", s.phase),
-		attribute.String("error.type", string(s.reason)),
-	} {
-		if a.Value.AsString() != "" {
-			attrs = append(attrs, a)
-		}
-	}
-	opts, _ := t.options.LoadOrStore(s, []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))})
-	return opts.([]metric.RecordOption)
-}
-
-// decided records the one point that every batch is. One that was not refused has no reason.
-func (t *telemetry) decided(ctx context.Context, signal string, reason admission.Reason, took time.Duration) {
-	t.GovernorBatchDuration.Record(ctx, took.Seconds(), t.of(series{signal, "batch", reason})...)
-}
-
-// worked records a batch that was admitted.
-func (t *telemetry) worked(ctx context.Context, signal string, memory int64, waited, worked time.Duration) {
-	opts := t.of(series{signal: signal})
-	t.GovernorBatchMemory.Record(ctx, memory, opts...)
-	t.GovernorBatchWaitDuration.Record(ctx, waited.Seconds(), opts...)
-	t.GovernorBatchProcessingDuration.Record(ctx, worked.Seconds(), opts...)
-}
 
 // observed counts a batch that was admitted although it broke a limit.
 func (t *telemetry) observed(ctx context.Context, reason admission.Reason) {
@@ -93,6 +41,8 @@ func (t *telemetry) observe(g *governor) error {
 	}
 	return errors.Join(
 		t.observeTenants(g),
+		t.observePressure(g),
+		t.observeDoor(g),
 		t.RegisterGovernorMemoryUsageCallback(stat(func(s pool.Stats) int64 { return s.Held })),
 		t.RegisterGovernorMemoryLimitCallback(stat(func(s pool.Stats) int64 { return s.Capacity })),
 		t.RegisterGovernorConcurrencyUsageCallback(stat(func(s pool.Stats) int64 { return s.Used })),
@@ -110,6 +60,66 @@ func (t *telemetry) observe(g *governor) error {
 			return nil
 		}),
 	)
+}
+
+// observePressure registers the gauges over what no lease covers.
+func (t *telemetry) observePressure(g *governor) error {
+	books := func(value func(pressure.Stats) int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value(g.guard.books.Stats()))
+			return nil
+		}
+	}
+	disk := func(value func(pressure.DiskState) int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			for _, w := range g.disks.states() {
+				if w.read {
+					o.Observe(value(w.state), metric.WithAttributes(attribute.String("file.path", w.path)))
+				}
+			}
+			return nil
+		}
+	}
+	return errors.Join(
+		t.RegisterGovernorMemoryCarriedCallback(books(func(s pressure.Stats) int64 { return s.Carried })),
+		t.RegisterGovernorMemoryUnownedCallback(books(func(s pressure.Stats) int64 { return s.Unowned })),
+		t.RegisterGovernorMemorySurvivalCallback(func(_ context.Context, o metric.Float64Observer) error {
+			o.Observe(g.guard.books.Stats().Survival)
+			return nil
+		}),
+		t.RegisterGovernorPressureLevelCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(g.guard.levels.Level()))
+			return nil
+		}),
+		t.RegisterGovernorDiskFreeCallback(disk(func(s pressure.DiskState) int64 { return s.Free })),
+		t.RegisterGovernorDiskLimitCallback(disk(func(s pressure.DiskState) int64 { return s.Reserve })),
+		t.RegisterGovernorDiskLowCallback(disk(func(s pressure.DiskState) int64 {
+			if s.Low {
+				return 1
+			}
+			return 0
+		})),
+	)
+}
+
+// observeDoor registers the gauges over requests that are not decoded yet.
+func (t *telemetry) observeDoor(g *governor) error {
+	gauge := func(value func(door.Stats) int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value(g.door.Stats()))
+			return nil
+		}
+	}
+	err := errors.Join(
+		t.RegisterGovernorWireUsageCallback(gauge(func(s door.Stats) int64 { return s.Wire })),
+		t.RegisterGovernorWireLimitCallback(gauge(func(s door.Stats) int64 { return s.WireLimit })),
+		t.RegisterGovernorConnectionUsageCallback(gauge(func(s door.Stats) int64 { return s.Connections })),
+	)
+	if g.config.Door.MaxConnections != strict.Unlimited {
+		most := gauge(func(s door.Stats) int64 { return s.MaxConnections })
+		err = errors.Join(err, t.RegisterGovernorConnectionLimitCallback(most))
+	}
+	return err
 }
 
 // observeTenants registers the gauges over the tenants. Those by name are bounded, and off by default.

@@ -30,8 +30,11 @@ func (g *governor) newTenants() {
 		MaxTracked:  c.MaxTracked,
 		IdleTimeout: c.IdleTimeout,
 		Defaults:    c.ceilings(),
-		Init:        follow,
-		Changed:     follow,
+		Init: func(t *member) {
+			t.Value.carrier.Init(func(delta int64) { g.pool.Carry(&t.Value.pool, delta) })
+			follow(t)
+		},
+		Changed: follow,
 	}
 	if len(c.AuthAttributes) > 0 { // names that anybody can invent leave places for those that nobody can
 		settings.MaxUntrusted = max(1, c.MaxTracked*3/4)

@@ -31,7 +31,7 @@ func (g *governor) usages(most int, counts func(*member) bool) []usage {
 			continue
 		}
 		limits := g.limits(t)
-		u := usage{tenant.Show(t.Name()), bytes, batches, capacity, g.config.Admission.MaxConcurrent}
+		u := usage{t.Shown(), bytes, batches, capacity, g.config.Admission.MaxConcurrent}
 		if i, known := index[u.name]; known {
 			named[i].bytes += bytes
 			named[i].batches += batches

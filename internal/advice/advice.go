@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package advice reads a Collector's effective configuration for what its governor needs to know: which
-// components keep data after they have answered for it, and what will not work as its author meant.
+// components keep data after they have answered for it, where it is stored, what its paths carry, and what
+// will not work as its author meant.
 // It is pure: a configuration in, words out.
 package advice
 
@@ -19,6 +20,11 @@ type Advice struct {
 	// Holders names what keeps data alive after the call that brought it has returned, and what is not
 	// known to give it back. Empty means that a lease covers all there is of a batch.
 	Holders []string
+	// Directories are where the started file storages write, sorted: persistent queues fill their disks.
+	Directories []string
+	// Signals says which signal an HTTP path of the receivers carries: traces, metrics, logs or profiles. A
+	// path that carries several has the one that can take the most heap for its bytes.
+	Signals map[string]string
 	// Warnings are complete sentences for the log.
 	Warnings []string
 }
@@ -34,13 +40,14 @@ var (
 	queueless = []string{"debug", "nop"}
 )
 
-// Read returns the advice for an effective configuration. Only what its pipelines reach counts. Headers says
+// Read returns the advice for an effective configuration. Only what its service reaches counts. Headers says
 // that tenants are told apart by the headers of their requests.
 func Read(conf *confmap.Conf, headers bool) Advice {
 	var a Advice
 	root := conf.ToStringMap()
 	exporters, connectors := section(root, "exporters"), section(root, "connectors")
-	pipelines := section(section(root, "service"), "pipelines")
+	service := section(root, "service")
+	pipelines := section(service, "pipelines")
 	holders := map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(pipelines)) {
 		p, _ := pipelines[id].(map[string]any)
@@ -73,6 +80,8 @@ func Read(conf *confmap.Conf, headers bool) Advice {
 			}
 		}
 	}
+	a.Directories = directories(section(root, "extensions"), list(service, "extensions"))
+	a.Signals = paths(section(root, "receivers"), pipelines)
 	a.Holders = slices.Sorted(maps.Keys(holders))
 	if headers {
 		a.Warnings = append(a.Warnings, headless(section(root, "receivers"), pipelines)...)

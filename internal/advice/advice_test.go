@@ -106,13 +106,18 @@ service: {pipelines: {traces: 5, logs: {receivers: no, processors: {a: b}, expor
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := confmap.NewRetrievedFromYAML([]byte(tt.yaml))
-			require.NoError(t, err)
-			conf, err := r.AsConf()
-			require.NoError(t, err)
-			got := Read(conf, tt.headers)
+			got := read(t, tt.yaml, tt.headers)
 			require.Equal(t, tt.holders, got.Holders)
 			require.Equal(t, tt.warnings, got.Warnings)
 		})
 	}
+}
+
+func read(t *testing.T, yaml string, headers bool) Advice {
+	t.Helper()
+	r, err := confmap.NewRetrievedFromYAML([]byte(yaml))
+	require.NoError(t, err)
+	conf, err := r.AsConf()
+	require.NoError(t, err)
+	return Read(conf, headers)
 }

@@ -17,9 +17,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,79 +27,35 @@ import (
 
 // Decode sets the fields of the struct that into points to from conf, by their mapstructure tags, and
 // leaves those alone whose keys are absent or empty. Fields are structs of fields, maps of strings to
-// structs, lists of strings, or strings, float64, int64 (whole numbers), time.Duration, implementations of
-// [encoding.TextUnmarshaler] whose errors continue "must be", and pointers to these, which stay nil unless the key is set. The tag strict:"size" makes an int64 take sizes
+// structs, lists of structs or of strings, or values: strings, bool, float64, int64 (whole numbers),
+// time.Duration, implementations of [encoding.TextUnmarshaler] whose errors continue "must be", and pointers
+// to these, which stay nil unless the key is set. The tag strict:"size" makes an int64 take sizes
 // ([ParseSize]), strict:"count" makes it take the word unlimited besides numbers ([ParseCount]).
+//
+// A list with elements replaces what its field held. An element in which nothing is set is dropped from it;
+// errors count elements as they are written, from 0.
 func Decode(conf *confmap.Conf, into any) error {
-	target := reflect.ValueOf(into).Elem()
-	var errs []error
-	for _, fault := range misfits(conf.ToStringMap(), target.Type(), "") {
-		conf.Delete(fault.key)
+	_, errs := decode(conf, reflect.ValueOf(into).Elem(), "")
+	return errors.Join(errs...)
+}
+
+// decode decodes conf, whose keys have the prefix in errors, and reports whether anything is set in it.
+func decode(conf *confmap.Conf, target reflect.Value, prefix string) (set bool, errs []error) {
+	for _, fault := range misfits(conf.ToStringMap(), target.Type(), prefix) {
+		conf.Delete(strings.TrimPrefix(fault.key, prefix))
 		if fault.err != nil {
 			errs = append(errs, fault.err)
 		}
 	}
 	written := reflect.New(mirror(target.Type()))
 	if err := conf.Unmarshal(written.Interface(), confmap.WithIgnoreUnused()); err != nil {
-		return errors.Join(append(errs, err)...)
+		return true, append(errs, err)
 	}
-	return errors.Join(append(errs, assign(target, written.Elem(), "")...)...)
+	return !written.Elem().IsZero(), append(errs, assign(target, written.Elem(), prefix)...)
 }
 
-// misfit is a key that is not to be decoded: with an error, or because it is empty where keys are wanted.
-type misfit struct {
-	key string
-	err error
-}
-
-// misfits finds keys that t does not have, values where t has sections, and the reverse.
-func misfits(found map[string]any, t reflect.Type, prefix string) []misfit {
-	fields := make(map[string]reflect.Type, t.NumField())
-	for f := range fieldsOf(t) {
-		fields[key(f)] = f.Type
-	}
-	return misfitsOf(found, fields, prefix)
-}
-
-func misfitsOf(found map[string]any, fields map[string]reflect.Type, prefix string) []misfit {
-	var faults []misfit
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		path, value := prefix+name, found[name]
-		report := func(format string, args ...any) {
-			faults = append(faults, misfit{path, fmt.Errorf("'%s' "+format, append([]any{path}, args...)...)})
-		}
-		sub, isMap := value.(map[string]any)
-		_, isList := value.([]any)
-		ft, known := fields[name]
-		switch {
-		case !known:
-			report("is not a key here, allowed are %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
-		case isSection(ft) && isMap:
-			faults = append(faults, misfits(sub, ft, path+confmap.KeyDelimiter)...)
-		case isMapOfSections(ft) && isMap:
-			for _, name := range slices.Sorted(maps.Keys(sub)) {
-				one := map[string]any{name: sub[name]}
-				faults = append(faults, misfitsOf(one, map[string]reflect.Type{name: ft.Elem()}, path+confmap.KeyDelimiter)...)
-			}
-		case !isValue(ft) && isEmpty(value):
-			faults = append(faults, misfit{path, nil})
-		case isSection(ft):
-			report("must hold keys (%s), got %v", strings.Join(keysOf(ft), ", "), value)
-		case isMapOfSections(ft):
-			report("must hold names with keys (%s) each, got %v", strings.Join(keysOf(ft.Elem()), ", "), value)
-		case ft.Kind() == reflect.Slice && !isList:
-			report("must be a list such as [a, b], got %v", value)
-		case isMap:
-			report("must be a single value, got keys (%s)", strings.Join(slices.Sorted(maps.Keys(sub)), ", "))
-		case isList && ft.Kind() != reflect.Slice:
-			report("must be a single value, got the list %v", value)
-		}
-	}
-	return faults
-}
-
-// text is a value as it was written. Being a kind of string makes confmap hand over what an environment
-// variable holds and not what YAML makes of it.
+// text is a value as it was written, without the space around it. Being a kind of string makes confmap hand
+// over what an environment variable holds and not what YAML makes of it.
 type text string
 
 // UnmarshalScalar implements confmap.ScalarUnmarshaler.
@@ -110,7 +64,7 @@ func (t *text) UnmarshalScalar(v confmap.ScalarValue) error {
 	case nil:
 		*t = ""
 	case string:
-		*t = text(raw)
+		*t = text(strings.TrimSpace(raw))
 	case float64: // never written like a whole number, which YAML says it is not
 		*t = text(strconv.FormatFloat(raw, 'g', -1, 64))
 		if whole.MatchString(string(*t)) {
@@ -122,7 +76,20 @@ func (t *text) UnmarshalScalar(v confmap.ScalarValue) error {
 	return nil
 }
 
-// mirror is t with every value in it replaced by text.
+// element is a struct in a list as it was written: a configuration of its own, because misfits can be deleted
+// from that but not from within a list. It has none if it holds no keys.
+type element struct{ conf *confmap.Conf }
+
+// Unmarshal implements confmap.Unmarshaler.
+func (e *element) Unmarshal(conf *confmap.Conf) error {
+	e.conf = conf
+	return nil
+}
+
+// UnmarshalScalar implements confmap.ScalarUnmarshaler: what holds no keys is empty, or a misfit already.
+func (e *element) UnmarshalScalar(confmap.ScalarValue) error { return nil }
+
+// mirror is t with every value in it replaced by text, and every struct in a list by element.
 func mirror(t reflect.Type) reflect.Type {
 	var fields []reflect.StructField
 	for f := range fieldsOf(t) {
@@ -132,6 +99,8 @@ func mirror(t reflect.Type) reflect.Type {
 			ft = mirror(f.Type)
 		case isMapOfSections(f.Type):
 			ft = reflect.MapOf(f.Type.Key(), mirror(f.Type.Elem()))
+		case isListOfSections(f.Type):
+			ft = reflect.TypeFor[[]element]()
 		case f.Type.Kind() == reflect.Slice:
 			ft = reflect.TypeFor[[]text]()
 		}
@@ -160,17 +129,10 @@ func assign(target, written reflect.Value, prefix string) []error {
 			}
 			continue
 		case f.Type.Kind() == reflect.Slice:
-			if from.Len() > 0 {
-				to.Set(reflect.MakeSlice(f.Type, 0, from.Len()))
-			}
-			for i := range from.Len() {
-				if s := strings.TrimSpace(from.Index(i).String()); s != "" {
-					to.Set(reflect.Append(to, reflect.ValueOf(s)))
-				}
-			}
+			errs = append(errs, assignList(to, from, path)...)
 			continue
 		}
-		s := strings.TrimSpace(from.String())
+		s := from.String()
 		if s == "" {
 			continue
 		}
@@ -184,6 +146,32 @@ func assign(target, written reflect.Value, prefix string) []error {
 		}
 		if to.Kind() == reflect.Pointer {
 			to.Set(value.Addr())
+		}
+	}
+	return errs
+}
+
+// assignList parses the elements that were written into to, and leaves out those in which nothing is set.
+func assignList(to, written reflect.Value, path string) (errs []error) {
+	if written.Len() > 0 {
+		to.Set(reflect.MakeSlice(to.Type(), 0, written.Len()))
+	}
+	for i := range written.Len() {
+		one, set := reflect.New(to.Type().Elem()).Elem(), false
+		switch from := written.Index(i).Interface().(type) {
+		case text:
+			one.SetString(string(from))
+			set = from != ""
+		case element:
+			if from.conf == nil {
+				continue
+			}
+			var faults []error
+			set, faults = decode(from.conf, one, path+confmap.KeyDelimiter+strconv.Itoa(i)+confmap.KeyDelimiter)
+			errs = append(errs, faults...)
+		}
+		if set {
+			to.Set(reflect.Append(to, one))
 		}
 	}
 	return errs
@@ -215,6 +203,12 @@ func parse(s string, to reflect.Value, as string) error {
 			to.SetFloat(f)
 		}
 		return err
+	case to.Kind() == reflect.Bool:
+		if s != "true" && s != "false" {
+			return errors.New("true or false")
+		}
+		to.SetBool(s == "true")
+		return nil
 	case to.Kind() == reflect.String:
 		to.SetString(s)
 		return nil
@@ -235,39 +229,3 @@ func shown(s string) string {
 	}
 	return s
 }
-
-// isEmpty reports whether value is what an unset key looks like.
-func isEmpty(value any) bool {
-	s, is := value.(string)
-	return value == nil || is && strings.TrimSpace(s) == ""
-}
-
-func fieldsOf(t reflect.Type) func(yield func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && !yield(f) {
-				return
-			}
-		}
-	}
-}
-
-func keysOf(t reflect.Type) []string {
-	var keys []string
-	for f := range fieldsOf(t) {
-		keys = append(keys, key(f))
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func key(f reflect.StructField) string { return f.Tag.Get("mapstructure") }
-
-func isSection(t reflect.Type) bool { return t.Kind() == reflect.Struct }
-
-// isValue reports whether t is written as a single value.
-func isValue(t reflect.Type) bool {
-	return t.Kind() != reflect.Struct && t.Kind() != reflect.Map && t.Kind() != reflect.Slice
-}
-
-func isMapOfSections(t reflect.Type) bool { return t.Kind() == reflect.Map && isSection(t.Elem()) }

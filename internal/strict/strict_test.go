@@ -27,6 +27,7 @@ type config struct {
 	Section section            `mapstructure:"section"`
 	Names   []string           `mapstructure:"names"`
 	Each    map[string]section `mapstructure:"each"`
+	Disks   []disk             `mapstructure:"disks"`
 }
 
 type section struct {
@@ -37,10 +38,27 @@ type section struct {
 	Fraction float64       `mapstructure:"fraction"`
 	Share    *float64      `mapstructure:"share"`
 	Timeout  time.Duration `mapstructure:"timeout"`
+	Enabled  bool          `mapstructure:"enabled"`
+	Exempt   *bool         `mapstructure:"exempt"`
 }
 
+type disk struct {
+	Path    string        `mapstructure:"path"`
+	Share   float64       `mapstructure:"share"`
+	Reserve *int64        `mapstructure:"reserve" strict:"size"`
+	Every   time.Duration `mapstructure:"every"`
+	Strict  bool          `mapstructure:"strict"`
+	Tags    []string      `mapstructure:"tags"`
+}
+
+// What errors say of the keys of the structs above.
+const (
+	sectionKeys = "count, enabled, exempt, fraction, max_size, share, size, timeout, whole"
+	diskKeys    = "every, path, reserve, share, strict, tags"
+)
+
 func defaults() config {
-	return config{Name: "default", Section: section{Size: 1, Count: 2, Whole: 3, Fraction: 0.4, Timeout: 5}}
+	return config{Name: "default", Section: section{Size: 1, Count: 2, Whole: 3, Fraction: 0.4, Timeout: 5, Enabled: true}}
 }
 
 // decode decodes YAML the way a Collector does, environment variables and all.
@@ -82,6 +100,10 @@ func TestValuesAreReadAsTheyAreWritten(t *testing.T) {
 		{"share", "0", func(s *section) { s.Share = new(float64) }},
 		{"timeout", "1m30s", func(s *section) { s.Timeout = 90 * time.Second }},
 		{"timeout", "0", func(s *section) { s.Timeout = 0 }},
+		{"enabled", "true", func(s *section) { s.Enabled = true }},
+		{"enabled", "false", func(s *section) { s.Enabled = false }},
+		{"exempt", "false", func(s *section) { s.Exempt = new(bool) }},
+		{"exempt", "true", func(s *section) { s.Exempt = new(true) }},
 	} {
 		want := defaults()
 		tt.want(&want.Section)
@@ -116,23 +138,28 @@ func TestListsAndMaps(t *testing.T) {
 		require.Equal(t, want, got, yaml)
 	}
 	_, err := decode(t, "{names: {a: 1}, each: {a: {size: big, sise: 1}, b: 5}}")
-	require.EqualError(t, err, "'each::a::sise' is not a key here, allowed are count, fraction, max_size, share, size, timeout, whole\n"+
-		"'each::b' must hold keys (count, fraction, max_size, share, size, timeout, whole), got 5\n"+
+	require.EqualError(t, err, "'each::a::sise' is not a key here, allowed are "+sectionKeys+"\n"+
+		"'each::b' must hold keys ("+sectionKeys+"), got 5\n"+
 		"'names' must be a list such as [a, b], got map[a:1]\n"+
 		"'each::a::size' must be a whole number of bytes below 2^63, or a size such as 512MiB, got big")
+	_, err = decode(t, "{names: [a, {b: 1}, [c]], nmae: x, section: {size: big}}")
+	require.EqualError(t, err, "'names::1' must be a single value, got keys (b)\n"+
+		"'names::2' must be a single value, got the list [c]\n"+
+		"'nmae' is not a key here, allowed are disks, each, name, names, section\n"+
+		"'section::size' must be a whole number of bytes below 2^63, or a size such as 512MiB, got big")
 	_, err = decode(t, "each: [a]")
-	require.EqualError(t, err, "'each' must hold names with keys (count, fraction, max_size, share, size, timeout, whole) each, got [a]")
+	require.EqualError(t, err, "'each' must hold names with keys ("+sectionKeys+") each, got [a]")
 }
 
 func TestEmptyMeansUnset(t *testing.T) {
 	t.Setenv("EMPTY", "")
 	for _, value := range []string{"", "''", "~", "${env:EMPTY}", "${env:NOT_THERE:-}", "' '"} {
-		for _, key := range []string{"size", "max_size", "count", "whole", "fraction", "share", "timeout"} {
+		for _, key := range []string{"size", "max_size", "count", "whole", "fraction", "share", "timeout", "enabled", "exempt"} {
 			got, err := decode(t, fmt.Sprintf("section:\n  %s: %s", key, value))
 			require.NoError(t, err, "%s: %s", key, value)
 			require.Equal(t, defaults(), got, "%s: %s", key, value)
 		}
-		for _, key := range []string{"section", "name"} {
+		for _, key := range []string{"section", "name", "names", "each", "disks"} {
 			got, err := decode(t, key+": "+value)
 			require.NoError(t, err, "%s: %s", key, value)
 			require.Equal(t, defaults(), got, "%s: %s", key, value)
@@ -147,6 +174,7 @@ func TestWhatIsNotExactlyRightIsRefused(t *testing.T) {
 		whole = "must be a whole number below 2^63, without leading zeros, got "
 		num   = "must be a number such as 0.5, got "
 		dur   = "must be a duration such as 500ms or 30s, got "
+		flag  = "must be true or false, got "
 	)
 	for _, tt := range []struct{ key, value, want string }{
 		{"size", "1.9", size + "1.9"},
@@ -170,9 +198,13 @@ func TestWhatIsNotExactlyRightIsRefused(t *testing.T) {
 		{"timeout", "5", dur + "5"},
 		{"timeout", "soon", dur + "soon"},
 		{"timeout", `"a\nb"`, dur + `"a\nb"`},
+		{"enabled", "yes", flag + "yes"},
+		{"enabled", "1", flag + "1"},
+		{"exempt", "'True'", flag + "True"},
+		{"exempt", "[true]", "must be a single value, got the list [true]"},
 		{"size", "[1, 2]", "must be a single value, got the list [1 2]"},
 		{"size", "{a: 1}", "must be a single value, got keys (a)"},
-		{"sise", "1", "is not a key here, allowed are count, fraction, max_size, share, size, timeout, whole"},
+		{"sise", "1", "is not a key here, allowed are " + sectionKeys},
 	} {
 		t.Run(tt.key+" "+tt.value, func(t *testing.T) {
 			got, err := decode(t, fmt.Sprintf("section: {%s: %s}", tt.key, tt.value))
@@ -194,7 +226,7 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 		require.ErrorContains(t, err, "'"+key+"'")
 	}
 	_, err = decode(t, "section: 5")
-	require.EqualError(t, err, "'section' must hold keys (count, fraction, max_size, share, size, timeout, whole), got 5")
+	require.EqualError(t, err, "'section' must hold keys ("+sectionKeys+"), got 5")
 }
 
 func FuzzParseSize(f *testing.F) {

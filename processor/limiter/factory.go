@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/processor/xprocessor"
 
 	"github.com/otel-governor/otel-governor/internal/footprint"
+	"github.com/otel-governor/otel-governor/internal/lifetime"
 	"github.com/otel-governor/otel-governor/processor/limiter/internal/metadata"
 )
 
@@ -41,7 +42,7 @@ func createTraces(_ context.Context, set processor.Settings, cfg component.Confi
 		return nil, err
 	}
 	c, err := consumer.NewTraces(governed(l, kind[ptrace.Traces]{
-		footprint.Traces, ptrace.Traces.SpanCount, footprint.TracesByResource, new(ptrace.ProtoMarshaler).TracesSize,
+		footprint.Traces, ptrace.Traces.SpanCount, footprint.TracesByResource, new(ptrace.ProtoMarshaler).TracesSize, lifetime.Traces,
 	}, next.ConsumeTraces))
 	return struct {
 		*limiter
@@ -55,7 +56,7 @@ func createMetrics(_ context.Context, set processor.Settings, cfg component.Conf
 		return nil, err
 	}
 	c, err := consumer.NewMetrics(governed(l, kind[pmetric.Metrics]{
-		footprint.Metrics, pmetric.Metrics.DataPointCount, footprint.MetricsByResource, new(pmetric.ProtoMarshaler).MetricsSize,
+		footprint.Metrics, pmetric.Metrics.DataPointCount, footprint.MetricsByResource, new(pmetric.ProtoMarshaler).MetricsSize, lifetime.Metrics,
 	}, next.ConsumeMetrics))
 	return struct {
 		*limiter
@@ -69,7 +70,7 @@ func createLogs(_ context.Context, set processor.Settings, cfg component.Config,
 		return nil, err
 	}
 	c, err := consumer.NewLogs(governed(l, kind[plog.Logs]{
-		footprint.Logs, plog.Logs.LogRecordCount, footprint.LogsByResource, new(plog.ProtoMarshaler).LogsSize,
+		footprint.Logs, plog.Logs.LogRecordCount, footprint.LogsByResource, new(plog.ProtoMarshaler).LogsSize, lifetime.Logs,
 	}, next.ConsumeLogs))
 	return struct {
 		*limiter
@@ -83,7 +84,7 @@ func createProfiles(_ context.Context, set processor.Settings, cfg component.Con
 		return nil, err
 	}
 	c, err := xconsumer.NewProfiles(governed(l, kind[pprofile.Profiles]{
-		footprint.Profiles, pprofile.Profiles.SampleCount, footprint.ProfilesByResource, new(pprofile.ProtoMarshaler).ProfilesSize,
+		footprint.Profiles, pprofile.Profiles.SampleCount, footprint.ProfilesByResource, new(pprofile.ProtoMarshaler).ProfilesSize, lifetime.Profiles,
 	}, next.ConsumeProfiles))
 	return struct {
 		*limiter

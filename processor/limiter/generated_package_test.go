@@ -8,5 +8,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/otel-governor/otel-governor/extension/governor.(*governor).watch"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/otel-governor/otel-governor/extension/governor.(*governor).watch"), goleak.IgnoreAnyFunction("github.com/otel-governor/otel-governor/extension/governor.(*governor).watchDisks"), goleak.IgnoreAnyFunction("github.com/otel-governor/otel-governor/extension/governor.(*governor).collectGarbage"))
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/otel-governor/otel-governor/admission"
 	"github.com/otel-governor/otel-governor/internal/footprint"
+	"github.com/otel-governor/otel-governor/internal/lifetime"
 	"github.com/otel-governor/otel-governor/processor/limiter/internal/metadata"
 )
 
@@ -124,6 +125,7 @@ type kind[T any] struct {
 	count    func(T) int   // items
 	each     func(T, footprint.Each)
 	wireSize func(T) int // of the OTLP protobuf
+	watch    func(T) lifetime.Watch
 }
 
 // governed returns the consumer of one signal that passes on to next what the governor admits.
@@ -148,7 +150,8 @@ func governed[T any](l *limiter, k kind[T], next func(context.Context, T) error)
 			l.telemetry.LimiterItems.Add(ctx, items, l.outcomes.of(err, true)...)
 			return err
 		}
-		err = l.work(ctx, lease, func(ctx context.Context) error { return next(ctx, data) })
+		watch := k.watch(data) // of what may be moved away by the time that it matters
+		err = l.work(ctx, lease, watch, func(ctx context.Context) error { return next(ctx, data) })
 		l.telemetry.LimiterItems.Add(ctx, items, l.outcomes.of(err, false)...)
 		return err
 	}
@@ -166,9 +169,9 @@ func (l *limiter) admit(ctx context.Context, r admission.Request) (admission.Lea
 	return l.governor.Admit(ctx, r)
 }
 
-// work calls next under the lease and releases it, whatever next does. A panic is the answer to that one
-// batch; the process has others to look after.
-func (l *limiter) work(ctx context.Context, lease admission.Lease, next func(context.Context) error) (err error) {
+// work calls next under the lease and releases it, whatever next does; what next keeps of the data stays on the
+// books of its tenant. A panic is the answer to that one batch; the process has others to look after.
+func (l *limiter) work(ctx context.Context, lease admission.Lease, watch lifetime.Watch, next func(context.Context) error) (err error) {
 	finished := false
 	defer func() {
 		if p := recover(); p != nil {
@@ -177,7 +180,7 @@ func (l *limiter) work(ctx context.Context, lease admission.Lease, next func(con
 		} else if !finished { // the goroutine is being ended
 			err = context.Canceled
 		}
-		lease.Release(err)
+		watch.Then(lease.ReleaseLater(err))
 	}()
 	err = l.timed(admission.ContextWithLease(ctx, lease), lease, next)
 	finished = true

@@ -34,12 +34,22 @@ type TelemetryBuilder struct {
 	GovernorBatchWaitDuration       metric.Float64Histogram
 	GovernorConcurrencyLimit        metric.Int64ObservableUpDownCounter
 	GovernorConcurrencyUsage        metric.Int64ObservableUpDownCounter
+	GovernorConnectionLimit         metric.Int64ObservableUpDownCounter
+	GovernorConnectionUsage         metric.Int64ObservableUpDownCounter
+	GovernorDiskFree                metric.Int64ObservableUpDownCounter
+	GovernorDiskLimit               metric.Int64ObservableUpDownCounter
+	GovernorDiskLow                 metric.Int64ObservableGauge
+	GovernorGcForced                metric.Int64Counter
 	GovernorMemoryBudget            metric.Int64ObservableUpDownCounter
+	GovernorMemoryCarried           metric.Int64ObservableUpDownCounter
 	GovernorMemoryDesiredLimit      metric.Int64ObservableUpDownCounter
 	GovernorMemoryLimit             metric.Int64ObservableUpDownCounter
+	GovernorMemorySurvival          metric.Float64ObservableGauge
+	GovernorMemoryUnowned           metric.Int64ObservableUpDownCounter
 	GovernorMemoryUsage             metric.Int64ObservableUpDownCounter
 	GovernorObservedRefusals        metric.Int64Counter
 	GovernorOverridesValid          metric.Int64ObservableGauge
+	GovernorPressureLevel           metric.Int64ObservableGauge
 	GovernorProbeErrors             metric.Int64Counter
 	GovernorQueueLimit              metric.Int64ObservableUpDownCounter
 	GovernorQueueUsage              metric.Int64ObservableUpDownCounter
@@ -50,6 +60,8 @@ type TelemetryBuilder struct {
 	GovernorTenantLimit             metric.Int64ObservableUpDownCounter
 	GovernorTenantMemoryLimit       metric.Int64ObservableUpDownCounter
 	GovernorTenantMemoryUsage       metric.Int64ObservableUpDownCounter
+	GovernorWireLimit               metric.Int64ObservableUpDownCounter
+	GovernorWireUsage               metric.Int64ObservableUpDownCounter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -93,12 +105,102 @@ func (builder *TelemetryBuilder) RegisterGovernorConcurrencyUsageCallback(cb met
 	return nil
 }
 
+// RegisterGovernorConnectionLimitCallback sets callback for observable GovernorConnectionLimit metric.
+func (builder *TelemetryBuilder) RegisterGovernorConnectionLimitCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorConnectionLimit, obs: o})
+		return nil
+	}, builder.GovernorConnectionLimit)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorConnectionUsageCallback sets callback for observable GovernorConnectionUsage metric.
+func (builder *TelemetryBuilder) RegisterGovernorConnectionUsageCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorConnectionUsage, obs: o})
+		return nil
+	}, builder.GovernorConnectionUsage)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorDiskFreeCallback sets callback for observable GovernorDiskFree metric.
+func (builder *TelemetryBuilder) RegisterGovernorDiskFreeCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorDiskFree, obs: o})
+		return nil
+	}, builder.GovernorDiskFree)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorDiskLimitCallback sets callback for observable GovernorDiskLimit metric.
+func (builder *TelemetryBuilder) RegisterGovernorDiskLimitCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorDiskLimit, obs: o})
+		return nil
+	}, builder.GovernorDiskLimit)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorDiskLowCallback sets callback for observable GovernorDiskLow metric.
+func (builder *TelemetryBuilder) RegisterGovernorDiskLowCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorDiskLow, obs: o})
+		return nil
+	}, builder.GovernorDiskLow)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterGovernorMemoryBudgetCallback sets callback for observable GovernorMemoryBudget metric.
 func (builder *TelemetryBuilder) RegisterGovernorMemoryBudgetCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		cb(ctx, &observerInt64{inst: builder.GovernorMemoryBudget, obs: o})
 		return nil
 	}, builder.GovernorMemoryBudget)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorMemoryCarriedCallback sets callback for observable GovernorMemoryCarried metric.
+func (builder *TelemetryBuilder) RegisterGovernorMemoryCarriedCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorMemoryCarried, obs: o})
+		return nil
+	}, builder.GovernorMemoryCarried)
 	if err != nil {
 		return err
 	}
@@ -138,6 +240,36 @@ func (builder *TelemetryBuilder) RegisterGovernorMemoryLimitCallback(cb metric.I
 	return nil
 }
 
+// RegisterGovernorMemorySurvivalCallback sets callback for observable GovernorMemorySurvival metric.
+func (builder *TelemetryBuilder) RegisterGovernorMemorySurvivalCallback(cb metric.Float64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerFloat64{inst: builder.GovernorMemorySurvival, obs: o})
+		return nil
+	}, builder.GovernorMemorySurvival)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorMemoryUnownedCallback sets callback for observable GovernorMemoryUnowned metric.
+func (builder *TelemetryBuilder) RegisterGovernorMemoryUnownedCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorMemoryUnowned, obs: o})
+		return nil
+	}, builder.GovernorMemoryUnowned)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterGovernorMemoryUsageCallback sets callback for observable GovernorMemoryUsage metric.
 func (builder *TelemetryBuilder) RegisterGovernorMemoryUsageCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -159,6 +291,21 @@ func (builder *TelemetryBuilder) RegisterGovernorOverridesValidCallback(cb metri
 		cb(ctx, &observerInt64{inst: builder.GovernorOverridesValid, obs: o})
 		return nil
 	}, builder.GovernorOverridesValid)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorPressureLevelCallback sets callback for observable GovernorPressureLevel metric.
+func (builder *TelemetryBuilder) RegisterGovernorPressureLevelCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorPressureLevel, obs: o})
+		return nil
+	}, builder.GovernorPressureLevel)
 	if err != nil {
 		return err
 	}
@@ -303,6 +450,36 @@ func (builder *TelemetryBuilder) RegisterGovernorTenantMemoryUsageCallback(cb me
 	return nil
 }
 
+// RegisterGovernorWireLimitCallback sets callback for observable GovernorWireLimit metric.
+func (builder *TelemetryBuilder) RegisterGovernorWireLimitCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorWireLimit, obs: o})
+		return nil
+	}, builder.GovernorWireLimit)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterGovernorWireUsageCallback sets callback for observable GovernorWireUsage metric.
+func (builder *TelemetryBuilder) RegisterGovernorWireUsageCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.GovernorWireUsage, obs: o})
+		return nil
+	}, builder.GovernorWireUsage)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 type observerInt64 struct {
 	embedded.Int64Observer
 	inst metric.Int64Observable
@@ -311,6 +488,16 @@ type observerInt64 struct {
 
 func (oi *observerInt64) Observe(value int64, opts ...metric.ObserveOption) {
 	oi.obs.ObserveInt64(oi.inst, value, opts...)
+}
+
+type observerFloat64 struct {
+	embedded.Float64Observer
+	inst metric.Float64Observable
+	obs  metric.Observer
+}
+
+func (oi *observerFloat64) Observe(value float64, opts ...metric.ObserveOption) {
+	oi.obs.ObserveFloat64(oi.inst, value, opts...)
 }
 
 // Shutdown unregister all registered callbacks for async instruments.
@@ -371,9 +558,51 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{batch}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.GovernorConnectionLimit, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.connection.limit",
+		metric.WithDescription("gRPC connections that may be open through the door. Absent where any number may. [Alpha]"),
+		metric.WithUnit("{connection}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorConnectionUsage, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.connection.usage",
+		metric.WithDescription("gRPC connections through the door. [Alpha]"),
+		metric.WithUnit("{connection}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorDiskFree, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.disk.free",
+		metric.WithDescription("Bytes free on the disk of a path. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorDiskLimit, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.disk.limit",
+		metric.WithDescription("Bytes that are kept free on the disk of a path. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorDiskLow, err = builder.meter.Int64ObservableGauge(
+		"otelcol_governor.disk.low",
+		metric.WithDescription("Whether less is free on the disk of a path than is kept in reserve. [Alpha]"),
+		metric.WithUnit("1"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorGcForced, err = builder.meter.Int64Counter(
+		"otelcol_governor.gc.forced",
+		metric.WithDescription("Collections of garbage that the governor started. [Alpha]"),
+		metric.WithUnit("{gc}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.GovernorMemoryBudget, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_governor.memory.budget",
 		metric.WithDescription("Live heap that Go can hold without spending itself on garbage collection. Absent where nothing bounds the heap. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorMemoryCarried, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.memory.carried",
+		metric.WithDescription("Bytes that ended leases left alive in queues and batchers, as estimated between collections of garbage. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -385,7 +614,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.GovernorMemoryLimit, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_governor.memory.limit",
-		metric.WithDescription("Bytes that leases may hold now, the smaller of pool and budget. [Alpha]"),
+		metric.WithDescription("Bytes that may be held, carried and on the wire now, the smaller of the pool and of what the budget leaves beside what is unowned. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorMemorySurvival, err = builder.meter.Float64ObservableGauge(
+		"otelcol_governor.memory.survival",
+		metric.WithDescription("Share of the bytes of batches that ended lately which a collection of garbage found alive. [Alpha]"),
+		metric.WithUnit("1"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorMemoryUnowned, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.memory.unowned",
+		metric.WithDescription("Bytes alive after the last collection of garbage that belong to no batch. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -407,9 +648,15 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)
+	builder.GovernorPressureLevel, err = builder.meter.Int64ObservableGauge(
+		"otelcol_governor.pressure.level",
+		metric.WithDescription("How hard pressed the process is, 0 for ok, 1 for elevated, 2 for critical. [Alpha]"),
+		metric.WithUnit("1"),
+	)
+	errs = errors.Join(errs, err)
 	builder.GovernorProbeErrors, err = builder.meter.Int64Counter(
 		"otelcol_governor.probe.errors",
-		metric.WithDescription("Reads that failed; what was read last stays in force. [Alpha]"),
+		metric.WithDescription("Reads that failed. [Alpha]"),
 		metric.WithUnit("{error}"),
 	)
 	errs = errors.Join(errs, err)
@@ -457,13 +704,25 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.GovernorTenantMemoryLimit, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_governor.tenant.memory.limit",
-		metric.WithDescription("Bytes that a tenant may hold. [Alpha]"),
+		metric.WithDescription("Bytes that a tenant may hold and carry. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.GovernorTenantMemoryUsage, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_governor.tenant.memory.usage",
-		metric.WithDescription("Bytes that a tenant holds. [Alpha]"),
+		metric.WithDescription("Bytes that a tenant holds and carries. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorWireLimit, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.wire.limit",
+		metric.WithDescription("Bytes of requests that may be in memory undecoded. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.GovernorWireUsage, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_governor.wire.usage",
+		metric.WithDescription("Bytes of requests that are not decoded yet. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package governor
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/collector/extension/extensionmiddleware"
+	"google.golang.org/grpc"
+
+	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/internal/door"
+	"github.com/otel-governor/otel-governor/internal/pressure"
+	"github.com/otel-governor/otel-governor/internal/strict"
+)
+
+var (
+	_ extensionmiddleware.GRPCServer = (*governor)(nil)
+	_ extensionmiddleware.HTTPServer = (*governor)(nil)
+)
+
+// newDoor returns what stands at the receivers that name g among their middlewares.
+func (g *governor) newDoor() *door.Door {
+	c := g.config
+	connections := c.Door.MaxConnections
+	if connections == strict.Unlimited {
+		connections = 0
+	}
+	return door.New(door.Settings{
+		Governor: g,
+		Logger:   g.logger,
+		Memory:   unleased{g},
+		Refuse: func(ctx context.Context, signal string, reason admission.Reason, observed, limit int64) *admission.Error {
+			t, _ := g.member(ctx, "")
+			defer t.Unpin()
+			return g.refuseAtOnce(ctx, signal, t, admission.Error{Reason: reason, Observed: observed, Limit: limit})
+		},
+		Critical:       func() bool { return g.guard.levels.Level() == pressure.Critical },
+		Signal:         g.signalOf,
+		TenantByHeader: len(c.Tenants.AuthAttributes) == 0,
+		GRPCTap:        c.Door.GRPCTap,
+		MaxConnections: connections,
+		QueueTimeout:   c.Admission.QueueTimeout,
+	})
+}
+
+// GetGRPCServerOptions implements extensionmiddleware.GRPCServer.
+func (g *governor) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, error) {
+	return g.door.GRPCServerOptions(), nil
+}
+
+// GetHTTPHandler implements extensionmiddleware.HTTPServer.
+func (g *governor) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
+	return func(_ context.Context, next http.Handler) (http.Handler, error) { return g.door.HTTPHandler(next), nil }, nil
+}
+
+// signalOf returns the signal that receivers take at an HTTP path, if that is known.
+func (g *governor) signalOf(path string) string {
+	if signals := g.signals.Load(); signals != nil {
+		return (*signals)[path]
+	}
+	return ""
+}
+
+// unleased is the memory that requests take before there is a lease for them.
+type unleased struct{ *governor }
+
+var _ door.Memory = unleased{}
+
+// Owe implements door.Memory.
+func (u unleased) Owe(bytes int64) { u.pool.Owe(bytes) }
+
+// Size implements door.Memory.
+func (u unleased) Size() int64 { return u.pool.Stats().Capacity }
+
+// MaxBatch implements door.Memory.
+func (u unleased) MaxBatch() int64 { return u.maxBatchMemory.Load() }
