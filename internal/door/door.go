@@ -10,9 +10,11 @@ package door
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+	"google.golang.org/grpc/encoding"
 
 	"github.com/otel-governor/otel-governor/admission"
 )
@@ -28,6 +30,10 @@ type Settings struct {
 	Refuse func(ctx context.Context, signal string, reason admission.Reason, observed, limit int64) *admission.Error
 	// Critical reports whether new work is refused for want of memory, so that clients had better go elsewhere.
 	Critical func() bool
+	// Easy returns the heap up to which a batch of whoever ctx speaks for is admitted by what it could take at
+	// worst, without being weighed and with its items unknown: a small part of what is free now, within that
+	// tenant's max_batch_memory, and 0 for a tenant who is held to a number of items. Nil: all are weighed.
+	Easy func(ctx context.Context) int64
 	// Signal returns the signal that an HTTP path carries by the configuration of the receivers: traces,
 	// metrics, logs, profiles, or empty where it is not known. Where receivers differ it is the heaviest.
 	Signal func(path string) string
@@ -47,4 +53,45 @@ type Memory interface {
 	Size() int64
 	// MaxBatch is the largest batch, in bytes of heap, that could ever be admitted.
 	MaxBatch() int64
+}
+
+// Door is what stands before the receivers of a process: one for all of them. Its methods are safe for
+// concurrent use.
+type Door struct {
+	Settings
+	wire        *wire
+	heavy       *places
+	buffers     *buffers
+	kept        kept
+	arriving    arriving
+	protobuf    encoding.CodecV2 // decodes what the door keeps
+	connections atomic.Int64     // open
+	bodies      bodies
+	leftovers   atomic.Int64 // bytes that grpc keeps of the calls that the tap refused
+}
+
+// New returns a door.
+func New(s Settings) *Door {
+	w := newWire(s.Memory)
+	return &Door{
+		Settings: s,
+		wire:     w,
+		heavy:    newPlaces(s.QueueTimeout),
+		buffers:  newBuffers(w),
+		protobuf: encoding.GetCodecV2("proto"),
+	}
+}
+
+// Stats is the state of a door at one moment.
+type Stats struct {
+	Wire, WireLimit             int64 // bytes on their way in
+	Connections, MaxConnections int64 // of gRPC; a limit of 0 is none
+}
+
+// Stats returns what is on its way in now.
+func (d *Door) Stats() Stats {
+	return Stats{
+		Wire: d.wire.total.Load(), WireLimit: d.wire.limit(),
+		Connections: d.connections.Load(), MaxConnections: d.MaxConnections,
+	}
 }

@@ -35,10 +35,12 @@ func BenchmarkMetrics(b *testing.B) {
 	compare(b, metricsSignal, md)
 }
 
-// compare shows what weighing costs beside computing the protobuf size of the
-// same batch and beside decoding it.
+// compare shows what weighing costs, decoded and undecoded, beside computing the
+// protobuf size of the same batch and beside decoding it.
 func compare[T any](b *testing.B, s signal[T], built T) {
 	wire, err := s.marshal(built)
+	require.NoError(b, err)
+	json, err := s.toJSON(built)
 	require.NoError(b, err)
 	decoded, err := s.unmarshal(wire)
 	require.NoError(b, err)
@@ -53,6 +55,30 @@ func compare[T any](b *testing.B, s signal[T], built T) {
 		b.ReportAllocs()
 		for b.Loop() {
 			s.protoSize(decoded)
+		}
+	})
+	b.Run("wire", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := Wire(s.is, wire, 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("json", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := JSON(s.is, json, 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decodejson", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := s.fromJSON(json); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 	b.Run("decode", func(b *testing.B) {

@@ -11,41 +11,64 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
 // signal ties a kind of batch to its weighing and its codecs.
 type signal[T any] struct {
+	is        Signal
 	weigh     func(T) int64
+	items     func(T) int
 	empty     func() T
 	protoSize func(T) int
 	marshal   func(T) ([]byte, error)
 	unmarshal func([]byte) (T, error)
+	receive   func([]byte) (T, error) // decodes like a receiver, which moves what old clients sent to its place
 	toJSON    func(T) ([]byte, error)
 	fromJSON  func([]byte) (T, error)
 }
 
 var (
 	tracesSignal = signal[ptrace.Traces]{
-		Traces, ptrace.NewTraces, (&ptrace.ProtoMarshaler{}).TracesSize,
+		TracesRequest, Traces, ptrace.Traces.SpanCount, ptrace.NewTraces, (&ptrace.ProtoMarshaler{}).TracesSize,
 		(&ptrace.ProtoMarshaler{}).MarshalTraces, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces,
+		func(b []byte) (ptrace.Traces, error) {
+			r := ptraceotlp.NewExportRequest()
+			return r.Traces(), r.UnmarshalProto(b)
+		},
 		(&ptrace.JSONMarshaler{}).MarshalTraces, (&ptrace.JSONUnmarshaler{}).UnmarshalTraces,
 	}
 	logsSignal = signal[plog.Logs]{
-		Logs, plog.NewLogs, (&plog.ProtoMarshaler{}).LogsSize,
+		LogsRequest, Logs, plog.Logs.LogRecordCount, plog.NewLogs, (&plog.ProtoMarshaler{}).LogsSize,
 		(&plog.ProtoMarshaler{}).MarshalLogs, (&plog.ProtoUnmarshaler{}).UnmarshalLogs,
+		func(b []byte) (plog.Logs, error) {
+			r := plogotlp.NewExportRequest()
+			return r.Logs(), r.UnmarshalProto(b)
+		},
 		(&plog.JSONMarshaler{}).MarshalLogs, (&plog.JSONUnmarshaler{}).UnmarshalLogs,
 	}
 	metricsSignal = signal[pmetric.Metrics]{
-		Metrics, pmetric.NewMetrics, (&pmetric.ProtoMarshaler{}).MetricsSize,
+		MetricsRequest, Metrics, pmetric.Metrics.DataPointCount, pmetric.NewMetrics, (&pmetric.ProtoMarshaler{}).MetricsSize,
 		(&pmetric.ProtoMarshaler{}).MarshalMetrics, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics,
+		func(b []byte) (pmetric.Metrics, error) {
+			r := pmetricotlp.NewExportRequest()
+			return r.Metrics(), r.UnmarshalProto(b)
+		},
 		(&pmetric.JSONMarshaler{}).MarshalMetrics, (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics,
 	}
 	profilesSignal = signal[pprofile.Profiles]{
-		Profiles, pprofile.NewProfiles, (&pprofile.ProtoMarshaler{}).ProfilesSize,
+		ProfilesRequest, Profiles, pprofile.Profiles.SampleCount, pprofile.NewProfiles, (&pprofile.ProtoMarshaler{}).ProfilesSize,
 		(&pprofile.ProtoMarshaler{}).MarshalProfiles, (&pprofile.ProtoUnmarshaler{}).UnmarshalProfiles,
+		func(b []byte) (pprofile.Profiles, error) {
+			r := pprofileotlp.NewExportRequest()
+			return r.Profiles(), r.UnmarshalProto(b)
+		},
 		(&pprofile.JSONMarshaler{}).MarshalProfiles, (&pprofile.JSONUnmarshaler{}).UnmarshalProfiles,
 	}
 )
@@ -59,7 +82,11 @@ type shape struct {
 
 // batch hides the signal's type from tables of shapes.
 type batch interface {
+	request() Signal
 	wire(testing.TB) []byte
+	// weighed is a batch's encoding, and what is said of what it decodes to: bytes and items.
+	weighed(testing.TB) (body []byte, memory, items int64)
+	weighedJSON(testing.TB) (body []byte, memory, items int64)
 	// heap is the size of the encoding, what decoding it keeps alive, and what
 	// footprint says.
 	heap(testing.TB) (encoded int, measured, said int64)
@@ -86,6 +113,23 @@ func (b batchOf[T]) wire(t testing.TB) []byte {
 	wire, err := b.marshal(b.build())
 	require.NoError(t, err)
 	return wire
+}
+
+func (b batchOf[T]) request() Signal { return b.is }
+
+func (b batchOf[T]) weighed(t testing.TB) (body []byte, memory, items int64) {
+	body = b.wire(t)
+	decoded, err := b.unmarshal(body)
+	require.NoError(t, err)
+	return body, b.weigh(decoded), int64(b.items(decoded))
+}
+
+func (b batchOf[T]) weighedJSON(t testing.TB) (body []byte, memory, items int64) {
+	body, err := b.toJSON(b.build())
+	require.NoError(t, err)
+	decoded, err := b.fromJSON(body)
+	require.NoError(t, err)
+	return body, b.weigh(decoded), int64(b.items(decoded))
 }
 
 func (b batchOf[T]) heap(t testing.TB) (encoded int, measured, said int64) {

@@ -22,6 +22,7 @@ const (
 	sizeBytesValue  = 24
 	sizeNumberValue = 8 // also of points and exemplars
 	sizeBoolValue   = 1
+	sizeIndexValue  = 4
 	sizeListValue   = 8 // of a map or slice: points to the list
 	sizeValueList   = 24
 

@@ -70,12 +70,15 @@ func scope(s pcommon.InstrumentationScope) int64 {
 	return text(s.Name()) + text(s.Version()) + attributes(s.Attributes())
 }
 
-// text is the heap of a string. Those of one byte are the runtime's own.
-func text(s string) int64 {
-	if len(s) < 2 {
+// text is the heap of a string.
+func text(s string) int64 { return chars(len(s)) }
+
+// chars is the heap of a string of n bytes. Those of one byte are the runtime's own.
+func chars(n int) int64 {
+	if n < 2 {
 		return 0
 	}
-	return flat(len(s))
+	return flat(n)
 }
 
 func attributes(m pcommon.Map) int64 {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
 func TestWeighingDoesNotAllocate(t *testing.T) {
@@ -34,10 +33,7 @@ func TestReceiverDecodesTheSame(t *testing.T) {
 	fillSpans(td, 100, 5)
 	wire, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	require.NoError(t, err)
-	received, said := heapOf(t, wire, func(b []byte) (ptrace.Traces, error) {
-		r := ptraceotlp.NewExportRequest()
-		return r.Traces(), r.UnmarshalProto(b)
-	}, Traces, 1<<20)
+	received, said := heapOf(t, wire, tracesSignal.receive, Traces, 1<<20)
 	assert.InEpsilon(t, received, said, margin)
 }
 

@@ -1,39 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pressure answers how full the process is: what Go can hold without losing itself in garbage
-// collection.
 package pressure
 
-import (
-	"math"
-	"runtime/metrics"
-)
+import "math"
 
-// Runtime is what Go says about its own memory at one moment.
-type Runtime struct {
-	MemoryLimit int64 // bytes; math.MaxInt64: none
-	GCPercent   int64 // GOGC; negative: off
-	Overhead    int64 // bytes that Go keeps beside the objects on its heap and the pages it has free
-}
-
-// ReadRuntime reads the figures from runtime/metrics, which does not stop the world.
-func ReadRuntime() Runtime {
-	samples := []metrics.Sample{
-		{Name: "/gc/gomemlimit:bytes"},
-		{Name: "/gc/gogc:percent"},
-		{Name: "/memory/classes/total:bytes"},
-		{Name: "/memory/classes/heap/released:bytes"},
-		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"},
-	}
-	metrics.Read(samples)
-	value := func(i int) int64 { return int64(samples[i].Value.Uint64()) } // GOGC off is 2^64-1, so -1 here
-	return Runtime{
-		MemoryLimit: value(0),
-		GCPercent:   value(1),
-		Overhead:    value(2) - value(3) - value(4) - value(5),
-	}
-}
+// Unbounded is the budget of a process whose heap nothing bounds.
+const Unbounded = math.MaxInt64
 
 // Budget returns the bytes of live heap that Go can hold in a process limited to limit bytes, when
 // headroom of what it can hold is left to garbage. It is never negative, and [Unbounded] if nothing
@@ -44,15 +16,26 @@ func ReadRuntime() Runtime {
 // before its limit. Without one, Go lets garbage grow to GOGC percent of live heap, and a tenth of the
 // process's limit is left to what is not heap.
 func Budget(r Runtime, limit int64, headroom float64) int64 {
+	return r.holds(limit, 1-headroom, 0.9)
+}
+
+// CriticalLive returns the bytes of live heap from which a collection leaves Go too little to go on with: 0.87
+// of what it can hold at all, where it marks seven bytes for every byte allocated (a heap at 0.78 of a cgroup's
+// limit of 256 MiB was killed, and that is 0.87 / 0.9 of Go's). Without a memory limit for Go, it is where
+// garbage takes the process to 0.95 of its limit. It is never below the budget, and [Unbounded] where that is.
+func CriticalLive(r Runtime, limit int64, headroom float64) int64 {
+	return max(Budget(r, limit, headroom), r.holds(limit, 0.87, 0.95))
+}
+
+// holds returns the bytes of live heap that take Go to a share of its own memory limit or, without one, the
+// process to a share of limit.
+func (r Runtime) holds(limit int64, ofOwn, ofLimit float64) int64 {
 	switch {
 	case r.MemoryLimit < math.MaxInt64:
-		return max(0, int64((1-headroom)*0.97*float64(r.MemoryLimit-r.Overhead)))
+		return max(0, int64(ofOwn*0.97*float64(r.MemoryLimit-r.Overhead)))
 	case limit > 0 && r.GCPercent >= 0:
-		return max(0, int64(0.9*float64(limit)/(1+float64(r.GCPercent)/100))-r.Overhead)
+		return max(0, int64(ofLimit*float64(limit)/(1+float64(r.GCPercent)/100))-r.Overhead)
 	default:
 		return Unbounded
 	}
 }
-
-// Unbounded is the budget of a process whose heap nothing bounds.
-const Unbounded = math.MaxInt64

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package door
+
+import (
+	"context"
+	"runtime/debug"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/experimental"
+	"google.golang.org/grpc/status"
+
+	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/internal/footprint"
+)
+
+// signals are what the OTLP export methods carry.
+var signals = map[string]string{
+	"/opentelemetry.proto.collector.trace.v1.TraceService/Export":                  "traces",
+	"/opentelemetry.proto.collector.metrics.v1.MetricsService/Export":              "metrics",
+	"/opentelemetry.proto.collector.logs.v1.LogsService/Export":                    "logs",
+	"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export": "profiles",
+}
+
+// GRPCServerOptions returns what makes a gRPC server one behind the door. They come after those of the
+// authenticator, so that the interceptor knows who was authenticated; an interceptor between the two sees
+// requests that are still empty. A server can have one tap only, and panics at a second one: GRPCTap must be
+// off where another middleware has one.
+func (d *Door) GRPCServerOptions() []grpc.ServerOption {
+	options := []grpc.ServerOption{
+		experimental.BufferPool(d.buffers),
+		grpc.ForceServerCodecV2(codec{CodecV2: d.protobuf, kept: &d.kept}),
+		grpc.StatsHandler(watcher{d}),
+		grpc.ChainUnaryInterceptor(d.unary),
+		grpc.ChainStreamInterceptor(d.stream),
+	}
+	if d.GRPCTap {
+		options = append(options, grpc.InTapHandle(d.tap))
+	}
+	return options
+}
+
+// stream lets a stream through unless the state of things forbids it: what it carries is not known here.
+func (d *Door) stream(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if c := callOf(s.Context()); c.refused != nil {
+		return c.refused
+	}
+	if err := d.Governor.Check(s.Context(), admission.Request{}); err != nil {
+		return err
+	}
+	return next(server, s)
+}
+
+// unary admits an export by its bytes on the wire, decodes it and passes it on under the lease. Any other call
+// is passed on as it is.
+func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {
+	c := callOf(ctx)
+	if c.refused != nil {
+		return nil, c.refused
+	}
+	if c.request == nil {
+		return next(ctx, request)
+	}
+	signal, tenant := signals[info.FullMethod], ""
+	if c.body.Len() > heavyFrom {
+		tenant, _ = d.Governor.Identify(ctx)
+	}
+	var lease admission.Lease
+	defer func() {
+		if p := recover(); p != nil {
+			d.Logger.Error("panic in a request", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+			refuse := func() error { return d.Refuse(ctx, signal, admission.Panicked, 0, 0) }
+			if lease != nil {
+				refuse = func() error { return lease.Refuse(ctx, admission.Panicked, 0, 0) }
+			}
+			response, err = nil, refuse()
+		}
+		if lease != nil {
+			lease.Release(err)
+		}
+	}()
+	if lease, err = d.admit(ctx, c, tenant, signal); err != nil {
+		return nil, err
+	}
+	if err = d.decode(ctx, c, tenant, lease, request); err != nil {
+		return nil, err
+	}
+	return next(admission.ContextWithLease(ctx, lease), request)
+}
+
+// admit weighs what the call brought and asks for a lease on that. It is refused by the state of things before
+// it is weighed: the tenant may be known only now.
+func (d *Door) admit(ctx context.Context, c *call, tenant, signal string) (admission.Lease, error) {
+	if !d.GRPCTap {
+		if err := d.crowded(ctx, c, signal); err != nil {
+			return nil, err
+		}
+	}
+	r := admission.Request{Signal: signal, Provisional: true}
+	if err := d.Governor.Check(ctx, r); err != nil {
+		return nil, err
+	}
+	size := int64(c.body.Len())
+	estimate, ok := d.estimate(ctx, signal, size)
+	r.Memory, r.WireSize = estimate, size
+	if !ok {
+		var w footprint.Weight
+		var malformed error
+		waited, ok := d.heavy.do(ctx, tenant, size, func() {
+			w, malformed = footprint.Wire(weighed[signal], c.join(), d.Memory.MaxBatch())
+		})
+		switch {
+		case !ok:
+			reason, observed, limit := d.heavy.refusal(ctx, waited)
+			return nil, d.Refuse(ctx, signal, reason, observed, limit)
+		case malformed != nil:
+			return nil, status.Errorf(codes.InvalidArgument, "the request cannot be decoded: %v", malformed)
+		}
+		r.Memory, r.Items = w.Memory, w.Items
+	}
+	return d.Governor.Admit(ctx, r)
+}
+
+// decode makes the request of the bytes that the call brought, and gives those back.
+func (d *Door) decode(ctx context.Context, c *call, tenant string, lease admission.Lease, request any) error {
+	c.taken()
+	var err error
+	waited, ok := d.heavy.do(ctx, tenant, int64(c.body.Len()), func() {
+		c.join()
+		err = d.protobuf.Unmarshal(c.body, request)
+		c.free()
+	})
+	switch {
+	case !ok:
+		reason, observed, limit := d.heavy.refusal(ctx, waited)
+		return lease.Refuse(ctx, reason, observed, limit)
+	case err != nil:
+		return status.Errorf(codes.InvalidArgument, "the request cannot be decoded: %v", err)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package door
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/internal/footprint"
+)
+
+// exports are one small request of each signal: how it is sent, its bytes, and the heap and items that it is.
+func exports(t *testing.T) map[string]struct {
+	send                func(context.Context, *grpc.ClientConn) error
+	wire, memory, items int64
+} {
+	t.Helper()
+	type export = struct {
+		send                func(context.Context, *grpc.ClientConn) error
+		wire, memory, items int64
+	}
+	td := ptrace.NewTraces()
+	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("span")
+	md := pmetric.NewMetrics()
+	gauge := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge()
+	gauge.DataPoints().AppendEmpty().SetIntValue(1)
+	gauge.DataPoints().AppendEmpty().SetIntValue(2)
+	ld := plog.NewLogs()
+	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for range 3 {
+		records.AppendEmpty().Body().SetStr("line")
+	}
+	pd := pprofile.NewProfiles()
+	pd.ResourceProfiles().AppendEmpty().ScopeProfiles().AppendEmpty().Profiles().AppendEmpty().Samples().AppendEmpty()
+	encoded, err := pprofileotlp.NewExportRequestFromProfiles(pd).MarshalProto()
+	require.NoError(t, err)
+	decoded := pprofileotlp.NewExportRequest() // which makes messages that the original does without
+	require.NoError(t, decoded.UnmarshalProto(encoded))
+
+	all := map[string]export{}
+	add := func(signal string, memory, items int64, request interface{ MarshalProto() ([]byte, error) },
+		send func(context.Context, *grpc.ClientConn) error,
+	) {
+		body, err := request.MarshalProto()
+		require.NoError(t, err)
+		all[signal] = export{send: send, wire: int64(len(body)), memory: memory, items: items}
+	}
+	traces := ptraceotlp.NewExportRequestFromTraces(td)
+	add("traces", footprint.Traces(td), 1, traces, func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := ptraceotlp.NewGRPCClient(conn).Export(ctx, traces)
+		return err
+	})
+	metrics := pmetricotlp.NewExportRequestFromMetrics(md)
+	add("metrics", footprint.Metrics(md), 2, metrics, func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := pmetricotlp.NewGRPCClient(conn).Export(ctx, metrics)
+		return err
+	})
+	logs := plogotlp.NewExportRequestFromLogs(ld)
+	add("logs", footprint.Logs(ld), 3, logs, func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := plogotlp.NewGRPCClient(conn).Export(ctx, logs)
+		return err
+	})
+	profiles := pprofileotlp.NewExportRequestFromProfiles(pd)
+	add("profiles", footprint.Profiles(decoded.Profiles()), 1, profiles, func(ctx context.Context, conn *grpc.ClientConn) error {
+		_, err := pprofileotlp.NewGRPCClient(conn).Export(ctx, profiles)
+		return err
+	})
+	return all
+}
+
+// closed waits for the end of all calls and then requires that nothing is held, without waiting for the
+// garbage collector but for wire bytes.
+func (s *site) closed(t *testing.T) {
+	t.Helper()
+	s.server.GracefulStop()
+	require.Zero(t, s.scribe.held.Load(), "leases")
+	require.Empty(t, s.kept.messages)
+	require.Empty(t, s.arriving.calls)
+	require.Zero(t, s.wire.mu.active)
+	require.Zero(t, s.wire.mu.coming)
+	require.Zero(t, s.wire.claimed.Load())
+	require.Zero(t, s.connections.Load())
+	require.Equal(t, len(s.heavy.tenants), 0)
+	s.purse.settle(t)
+	require.Zero(t, s.Stats().Wire)
+}
+
+// lease returns the only lease that there was.
+func (s *site) lease(t *testing.T) *written {
+	t.Helper()
+	s.scribe.mu.Lock()
+	defer s.scribe.mu.Unlock()
+	require.Len(t, s.scribe.ended, 1)
+	return s.scribe.ended[0]
+}
+
+func TestEverySignalIsWeighedAdmittedAndOnlyThenDecoded(t *testing.T) {
+	for signal, export := range exports(t) {
+		for _, tap := range []bool{true, false} {
+			t.Run(signal, func(t *testing.T) {
+				s := open(t, func(c *Settings) { c.GRPCTap = tap })
+				s.scribe.admit = func(context.Context, admission.Request) error {
+					assert.Zero(t, s.codec.decoded.Load(), "decoded before it was admitted")
+					assert.Positive(t, s.Stats().Wire)
+					return nil
+				}
+				s.handle = func(ctx context.Context) error {
+					assert.EqualValues(t, 1, s.scribe.held.Load())
+					assert.NotNil(t, admission.LeaseFromContext(ctx))
+					assert.EqualValues(t, 1, s.codec.decoded.Load())
+					assert.Zero(t, s.Stats().Wire, "the bytes are given back once they are decoded")
+					return nil
+				}
+				require.NoError(t, export.send(t.Context(), s.dial(t, "")))
+				s.closed(t)
+				require.Equal(t, admission.Request{
+					Share:  admission.Share{Memory: export.memory, WireSize: export.wire, Items: export.items},
+					Signal: signal, Provisional: true,
+				}, s.lease(t).request)
+				require.NoError(t, s.lease(t).outcome)
+			})
+		}
+	}
+}
+
+// refused returns the details of a refusal as a client sees it.
+func refused(t *testing.T, err error, code codes.Code) (*errdetails.ErrorInfo, *errdetails.RetryInfo) {
+	t.Helper()
+	s, ok := status.FromError(err)
+	require.True(t, ok)
+	require.Equal(t, code, s.Code(), s.Message())
+	var info *errdetails.ErrorInfo
+	var retry *errdetails.RetryInfo
+	for _, d := range s.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			info = d
+		case *errdetails.RetryInfo:
+			retry = d
+		}
+	}
+	require.NotNil(t, info, "%v", err)
+	return info, retry
+}
+
+func TestARefusedRequestIsNotDecoded(t *testing.T) {
+	s := open(t, nil)
+	s.scribe.admit = func(_ context.Context, r admission.Request) error {
+		return &admission.Error{Reason: admission.BatchMemory, Observed: r.Memory, Limit: 7}
+	}
+	for _, export := range exports(t) {
+		info, retry := refused(t, export.send(t.Context(), s.dial(t, "")), codes.InvalidArgument)
+		require.Equal(t, "batch_memory", info.Reason)
+		require.Equal(t, "7", info.Metadata["limit"])
+		require.Nil(t, retry)
+	}
+	require.Zero(t, s.codec.decoded.Load())
+	s.closed(t)
+}
+
+func TestWhatCouldNeverBeAdmittedIsRefusedByItsLength(t *testing.T) {
+	s := open(t, nil)
+	s.purse.maxBatch = 10_000
+	s.scribe.admit = func(_ context.Context, r admission.Request) error {
+		assert.Equal(t, r.WireSize, r.Memory)
+		assert.Zero(t, r.Items, "nobody looked")
+		return &admission.Error{Reason: admission.BatchMemory, Observed: r.Memory, Limit: 10_000}
+	}
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(100))
+	info, _ := refused(t, err, codes.InvalidArgument)
+	require.Equal(t, "batch_memory", info.Reason)
+	require.Zero(t, s.codec.decoded.Load())
+	s.closed(t)
+}
+
+func TestWhatEasilyFitsIsNotWeighed(t *testing.T) {
+	body, err := batch(10).MarshalProto()
+	require.NoError(t, err)
+	worst := footprint.WorstCase(footprint.TracesRequest, len(body))
+	for name, easy := range map[string]int64{"just": worst, "not quite": worst - 1} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, func(c *Settings) { c.Easy = func(context.Context) int64 { return easy } })
+			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(10))
+			require.NoError(t, err)
+			s.closed(t)
+			want := admission.Share{Memory: footprint.Traces(batch(10).Traces()), WireSize: int64(len(body)), Items: 10}
+			if easy == worst {
+				want = admission.Share{Memory: worst, WireSize: int64(len(body))}
+			}
+			require.Equal(t, want, s.lease(t).request.Share)
+			require.True(t, s.lease(t).request.Provisional)
+		})
+	}
+}
+
+func TestARequestThatBreaksOnlyWhenDecoded(t *testing.T) {
+	s := open(t, func(c *Settings) { c.Easy = func(context.Context) int64 { return mib } })
+	r := rawDial(t, s.address, "127.0.0.1")
+	r.send(t, r.open(t, tracesMethod), message(false, []byte("\xff\xff\xff\xff")), 100, true)
+	require.Equal(t, map[string]int{invalidArgument: 1}, r.await(t, 1))
+	r.close(t)
+	s.closed(t)
+	require.Equal(t, codes.InvalidArgument, status.Code(s.lease(t).outcome))
+}
+
+func TestAHeavyRequestOfAnAuthenticatedTenant(t *testing.T) {
+	authenticate := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		return next(client.NewContext(ctx, client.Info{Metadata: client.NewMetadata(map[string][]string{"who": {"acme"}})}), request)
+	}
+	s := open(t, nil, grpc.ChainUnaryInterceptor(authenticate))
+	s.scribe.identify = func(ctx context.Context) string {
+		return client.FromContext(ctx).Metadata.Get("who")[0]
+	}
+	s.scribe.admit = func(context.Context, admission.Request) error {
+		assert.Empty(t, s.heavy.tenants, "no place is held while waiting in line")
+		return nil
+	}
+	s.handle = func(context.Context) error {
+		assert.Empty(t, s.heavy.tenants, "no place is held downstream")
+		return nil
+	}
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(2000))
+	require.NoError(t, err)
+	require.Greater(t, s.lease(t).request.WireSize, int64(heavyFrom))
+	require.EqualValues(t, 2000, s.lease(t).request.Items)
+	s.closed(t)
+}
+
+func TestARequestThatFindsNoPlace(t *testing.T) {
+	for name, admitted := range map[string]bool{"to be weighed": false, "to be decoded": true} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, func(c *Settings) { c.QueueTimeout = 1 })
+			taken := s.heavy.free
+			take := func() { s.heavy.free = 0 }
+			if admitted {
+				s.scribe.admit = func(context.Context, admission.Request) error { take(); return nil }
+			} else {
+				take()
+			}
+			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(2000))
+			info, retry := refused(t, err, codes.Unavailable)
+			assert.Equal(t, "queue_timeout", info.Reason)
+			assert.NotNil(t, retry)
+			assert.Zero(t, s.codec.decoded.Load())
+			if admitted {
+				var refusal *admission.Error
+				assert.ErrorAs(t, s.lease(t).outcome, &refusal)
+				assert.Equal(t, admission.QueueTimeout, refusal.Reason)
+			} else {
+				assert.EqualValues(t, 1, s.refused.Load())
+			}
+			s.heavy.free = taken
+			s.closed(t)
+		})
+	}
+}
+
+// Codes as they are on the wire.
+const (
+	canceled        = "1"
+	invalidArgument = "3"
+	internalError   = "13"
+	unavailable     = "14"
+)
+
+func TestARequestThatIsNoProtobuf(t *testing.T) {
+	s := open(t, nil)
+	r := rawDial(t, s.address, "127.0.0.1")
+	r.send(t, r.open(t, tracesMethod), message(false, []byte("\xff\xff\xff\xff")), 100, true)
+	assert.Equal(t, map[string]int{invalidArgument: 1}, r.await(t, 1))
+	r.close(t)
+	s.closed(t)
+	assert.Empty(t, s.scribe.asked)
+	assert.Zero(t, s.codec.decoded.Load())
+}
+
+func TestWhatBecameOfABatchIsItsLeasesOutcome(t *testing.T) {
+	s := open(t, nil)
+	s.handle = func(context.Context) error { return status.Error(codes.DataLoss, "the disk is gone") }
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(1))
+	assert.Equal(t, codes.DataLoss, status.Code(err))
+	s.closed(t)
+	assert.Equal(t, codes.DataLoss, status.Code(s.lease(t).outcome))
+}
+
+func TestAPanicIsAnAnswer(t *testing.T) {
+	s := open(t, nil)
+	s.handle = func(context.Context) error { panic("broken") }
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(1))
+	info, retry := refused(t, err, codes.Internal)
+	assert.Equal(t, "panic", info.Reason)
+	assert.Nil(t, retry)
+	s.closed(t)
+	var refusal *admission.Error
+	assert.ErrorAs(t, s.lease(t).outcome, &refusal)
+	assert.Equal(t, admission.Panicked, refusal.Reason)
+	entries := s.log.All()
+	assert.Len(t, entries, 1)
+	assert.Equal(t, "broken", entries[0].ContextMap()["panic"])
+	assert.Contains(t, entries[0].ContextMap()["stack"], "TestAPanicIsAnAnswer")
+}
+
+func TestAPanicBeforeThereIsALease(t *testing.T) {
+	s := open(t, nil)
+	s.scribe.admit = func(context.Context, admission.Request) error { panic("broken") }
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(1))
+	info, _ := refused(t, err, codes.Internal)
+	assert.Equal(t, "panic", info.Reason)
+	assert.EqualValues(t, 1, s.refused.Load())
+	s.closed(t)
+}
+
+func TestWhoeverIsNotAuthenticatedIsNobodysBatch(t *testing.T) {
+	authenticate := func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+		return nil, status.Error(codes.Unauthenticated, "who are you?")
+	}
+	s := open(t, nil, grpc.ChainUnaryInterceptor(authenticate))
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(100))
+	require.Equal(t, codes.Unauthenticated, status.Code(err))
+	s.closed(t)
+	require.Empty(t, s.scribe.asked)
+	require.Zero(t, s.codec.decoded.Load())
+}
+
+func TestCompressedMessagesCountByWhatTheyAre(t *testing.T) {
+	s := open(t, nil)
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(1000), grpc.UseCompressor("gzip"))
+	require.NoError(t, err)
+	s.closed(t)
+	body, err := batch(1000).MarshalProto()
+	require.NoError(t, err)
+	require.EqualValues(t, len(body), s.lease(t).request.WireSize)
+	require.EqualValues(t, 1, s.codec.decoded.Load())
+}
+
+func TestASecondMessageIsNotTakenForTheFirst(t *testing.T) {
+	s := open(t, nil)
+	r := rawDial(t, s.address, "127.0.0.1")
+	body, err := batch(10).MarshalProto()
+	require.NoError(t, err)
+	id := r.open(t, tracesMethod)
+	r.send(t, id, message(false, body), 16384, false)
+	r.send(t, id, message(false, body), 16384, true)
+	require.Equal(t, map[string]int{internalError: 1}, r.await(t, 1))
+	r.close(t)
+	s.closed(t)
+	require.Empty(t, s.scribe.asked, "grpc refuses a unary call of two messages")
+}
+
+func TestWhatIsNoExportPassesAsItIs(t *testing.T) {
+	s := newSite(nil)
+	refuse := &admission.Error{Reason: admission.MemoryPressure, Observed: 2, Limit: 1}
+	s.serve(t, nil, func(server *grpc.Server) { healthpb.RegisterHealthServer(server, health.NewServer()) })
+	conn := s.dial(t, "")
+	answer, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, answer.Status)
+	require.EqualValues(t, 1, s.codec.decoded.Load())
+
+	watch, err := healthpb.NewHealthClient(conn).Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	_, err = watch.Recv()
+	require.NoError(t, err)
+
+	s.scribe.check = func(context.Context, admission.Request) error { return refuse }
+	watch, err = healthpb.NewHealthClient(conn).Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	assert.NoError(t, err)
+	_, err = watch.Recv()
+	info, _ := refused(t, err, codes.Unavailable)
+	assert.Equal(t, "memory_pressure", info.Reason, "a stream is let in or not by the state of things")
+	assert.Empty(t, s.scribe.asked)
+
+	err = conn.Invoke(t.Context(), "/no.such.Service/Export", &healthpb.HealthCheckRequest{}, &healthpb.HealthCheckResponse{})
+	assert.Equal(t, codes.Unimplemented, status.Code(err))
+}
+
+func TestACheckRefusesBeforeAnythingIsWeighed(t *testing.T) {
+	s := open(t, nil)
+	s.scribe.check = func(ctx context.Context, r admission.Request) error {
+		assert.Equal(t, "acme", metadata.ValueFromIncomingContext(ctx, "tenant")[0])
+		assert.Equal(t, "traces", r.Signal)
+		return &admission.Error{Reason: admission.TenantBreaker, Observed: 9, Limit: 8}
+	}
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "tenant", "acme")
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(ctx, batch(1))
+	info, _ := refused(t, err, codes.Unavailable)
+	require.Equal(t, "tenant_breaker", info.Reason)
+	require.Empty(t, s.scribe.asked)
+	s.closed(t)
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !stories
+
+package door
+
+const abusesOfEach = 1000

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package door
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/otel-governor/otel-governor/admission"
+)
+
+// raceDetector says that memory is not what it is in production.
+var raceDetector bool
+
+// abuses are what clients do that are not well, each on a connection that others use as well.
+var abuses = map[string]func(t *testing.T, r *raw, body []byte){
+	"a deadline that has passed": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, tracesMethod, "grpc-timeout", "1n"), message(false, body), 16384, true)
+	},
+	"an unknown method": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, "/no.such.Service/Export"), message(false, body), 16384, true)
+	},
+	"a client that vanishes amid its message": func(t *testing.T, r *raw, body []byte) {
+		id := r.open(t, tracesMethod)
+		r.send(t, id, message(false, body)[:len(body)/2], 3000, false)
+		r.reset(t, id)
+	},
+	"a client that vanishes after its message": func(t *testing.T, r *raw, body []byte) {
+		id := r.open(t, tracesMethod)
+		r.send(t, id, message(false, body), 3000, true)
+		r.reset(t, id)
+	},
+	"failed authentication": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, tracesMethod, "who", "nobody"), message(false, body), 16384, true)
+	},
+	"a handler that panics": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, tracesMethod, "what", "panic"), message(false, body), 16384, true)
+	},
+	"a message over the receiver's limit": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, tracesMethod), append(announced(64*mib+1), body...), 16384, false)
+	},
+	"a message that is no protobuf": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, tracesMethod), message(false, append([]byte{0xff, 0xff}, body...)), 16384, true)
+	},
+	"a message in tiny frames": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, tracesMethod), message(false, body), 50, true)
+	},
+	"no message": func(t *testing.T, r *raw, _ []byte) {
+		r.send(t, r.open(t, tracesMethod), nil, 1, true)
+	},
+	"an empty message": func(t *testing.T, r *raw, _ []byte) {
+		r.send(t, r.open(t, tracesMethod), message(false, nil), 5, true)
+	},
+	"two messages": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, tracesMethod), append(message(false, body), message(false, body)...), 16384, true)
+	},
+	"what says that it is gzip": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, tracesMethod, "grpc-encoding", "gzip"), message(true, body), 16384, true)
+	},
+	"a compression that nobody knows": func(t *testing.T, r *raw, body []byte) {
+		r.send(t, r.open(t, tracesMethod, "grpc-encoding", "zip"), message(true, body), 16384, true)
+	},
+	"a message that is announced and does not come": func(t *testing.T, r *raw, _ []byte) {
+		id := r.open(t, tracesMethod)
+		r.send(t, id, announced(16*mib), 5, false)
+		r.reset(t, id)
+	},
+}
+
+// Whatever clients do, nothing is held once they are through: leases and places at once, bytes after one
+// collection of garbage. Between all of it good calls are served.
+func TestNothingIsLostToBadClients(t *testing.T) {
+	authenticate := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if len(metadata.ValueFromIncomingContext(ctx, "who")) > 0 {
+			return nil, status.Error(codes.Unauthenticated, "who are you?")
+		}
+		return next(ctx, request)
+	}
+	for name, tapped := range map[string]bool{"with a tap": true, "without a tap": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(func(c *Settings) { c.GRPCTap = tapped })
+			s.purse.size = 1 << 40 // nobody is refused here
+			s.handle = func(ctx context.Context) error {
+				if len(metadata.ValueFromIncomingContext(ctx, "what")) > 0 {
+					panic("broken")
+				}
+				return nil
+			}
+			s.serve(t, []grpc.ServerOption{grpc.ChainUnaryInterceptor(authenticate)}, func(*grpc.Server) {})
+			body, err := batch(10).MarshalProto() // 3 KiB
+			require.NoError(t, err)
+
+			var all sync.WaitGroup
+			for name, abuse := range abuses {
+				all.Go(func() {
+					for left := abusesOfEach; left > 0; left -= 100 {
+						r := rawDial(t, s.address, "127.0.0.1")
+						for range min(left, 100) {
+							abuse(t, r, body)
+						}
+						r.heard(t)
+						r.close(t)
+					}
+				})
+				all.Go(func() {
+					client, request := ptraceotlp.NewGRPCClient(s.dial(t, "")), batch(10)
+					var options []grpc.CallOption
+					if len(name)%2 == 0 {
+						options = append(options, grpc.UseCompressor("gzip"))
+					}
+					for range abusesOfEach / 5 {
+						_, err := client.Export(t.Context(), request, options...)
+						assert.NoError(t, err)
+					}
+				})
+			}
+			all.Wait()
+			s.closed(t)
+		})
+	}
+}
+
+// Streams that announce large messages and stall hold what they are charged for, and no neighbour feels them.
+func TestAnnouncedAndNotSent(t *testing.T) {
+	s := open(t, nil)
+	r := rawDial(t, s.address, "127.0.0.1")
+	before := inUse()
+	const streams = 500
+	for range streams {
+		r.send(t, r.open(t, tracesMethod), announced(16*mib), 5, false)
+	}
+	r.heard(t)
+	let := 6 * mib / perCall // into what one address may fill
+	<-s.begun(let)
+	require.Equal(t, map[string]int{unavailable: streams - let}, r.await(t, streams-let))
+	require.EqualValues(t, let*perCall, s.Stats().Wire)
+	if !raceDetector {
+		require.Less(t, inUse()-before, s.Stats().Wire, "what they take is charged")
+	}
+	neighbour := ptraceotlp.NewGRPCClient(s.dial(t, "127.0.0.2"))
+	for range 100 {
+		_, err := neighbour.Export(t.Context(), batch(30))
+		require.NoError(t, err)
+	}
+	r.close(t)
+	s.closed(t)
+}
+
+// What grpc keeps of calls that the tap refused is what is charged for it.
+func TestWhatIsKeptOfRefusedCalls(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes everything larger")
+	}
+	s := newSite(nil)
+	s.purse.size = 1 << 40
+	s.scribe.check = func(context.Context, admission.Request) error { return pressed }
+	s.critical.Store(true)
+	s.serve(t, nil, func(*grpc.Server) {})
+	r := rawDial(t, s.address, "127.0.0.1")
+	before := inUse()
+	const calls = 5000
+	for range calls {
+		r.open(t, tracesMethod, "grpc-timeout", "1H")
+	}
+	r.await(t, calls)
+	r.heard(t)
+	kept := float64(inUse()-before) / calls
+	require.Less(t, kept, float64(leftover))
+	require.Greater(t, kept, float64(leftover)/2)
+	require.EqualValues(t, calls*leftover, s.Stats().Wire)
+	r.close(t)
+}
+
+// inUse is the memory of what is alive, and of goroutines.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC() // pools are emptied in two steps
+	in := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(in)
+	return int64(in[0].Value.Uint64() + in[1].Value.Uint64())
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package door
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/collector/client"
+	"google.golang.org/grpc/tap"
+
+	"github.com/otel-governor/otel-governor/admission"
+)
+
+const (
+	// leftover is what grpc keeps of a call that the tap refused until the call's deadline, if it has one, and
+	// what it takes the door to hear of that: some 330 bytes and 250.
+	leftover = 600
+	// leftoverShare is the part of the pool that leftovers may take: one in so many bytes.
+	leftoverShare = 50
+)
+
+// tap refuses calls by their headers alone. It runs where a connection's frames are read, so it never waits.
+// What it lets in carries its call in the context, which can be canceled from then on, and is counted: else a
+// burst of calls would come through before the first of them is served. Of a call that grpc gives up before it
+// serves it, for a deadline that has passed or a method that nobody knows, only the context's end is heard.
+func (d *Door) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	c := &call{door: d, connection: connectionOf(ctx)}
+	if err := d.turnAway(ctx, c, info); err != nil {
+		if d.mayLeave(ctx, c.peer.address) {
+			return ctx, err
+		}
+		c.refused = err
+	}
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	c.begin(ctx)
+	c.served = context.AfterFunc(ctx, c.depart)
+	return context.WithValue(ctx, callKey{}, c), nil
+}
+
+// turnAway returns the refusal of a call by the state of things alone, or nil.
+func (d *Door) turnAway(ctx context.Context, c *call, info *tap.Info) error {
+	signal := signals[info.FullMethodName]
+	if err := d.crowded(ctx, c, signal); err != nil {
+		return err
+	}
+	// Where the headers name no tenant only what holds for all may refuse: the default tenant, whom a context
+	// without a name speaks for, may have used up what is its own.
+	if d.TenantByHeader {
+		ctx = client.NewContext(ctx, client.Info{Addr: c.remote, Metadata: client.NewMetadata(info.Header)})
+	} else if !d.Critical() {
+		return nil
+	}
+	return d.Governor.Check(ctx, admission.Request{Signal: signal})
+}
+
+// crowded returns the refusal of a call by what only the door knows, or nil: more connections than may be, or
+// more bytes on their way in.
+func (d *Door) crowded(ctx context.Context, c *call, signal string) error {
+	if c.late.Load() {
+		open := d.connections.Load()
+		if open > d.MaxConnections {
+			return d.Refuse(ctx, signal, admission.Connections, open, d.MaxConnections)
+		}
+		c.late.Store(false) // others have left
+	}
+	if observed, limit, over := c.peer.over(c.brought()); over {
+		return d.Refuse(ctx, signal, admission.MemoryContended, observed, limit)
+	}
+	return nil
+}
+
+// mayLeave reports whether a call may be refused right here. Until the call's deadline, if it has one, grpc
+// keeps what is paid for here; once that is too much in all, the call had better come in and be refused where
+// grpc forgets it at once. The timer is not the context's own, which would keep the headers as well.
+func (d *Door) mayLeave(ctx context.Context, address string) bool {
+	deadline, has := ctx.Deadline()
+	if !has {
+		return true
+	}
+	if d.leftovers.Add(leftover) > d.Memory.Size()/leftoverShare {
+		d.leftovers.Add(-leftover)
+		return false
+	}
+	p := d.wire.join(address)
+	p.add(leftover)
+	time.AfterFunc(time.Until(deadline), func() {
+		p.add(-leftover)
+		p.leave()
+		d.leftovers.Add(-leftover)
+	})
+	return true
+}
