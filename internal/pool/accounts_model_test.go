@@ -186,6 +186,7 @@ func (c *crowd) Resize(t *rapid.T) {
 	c.pool.Resize(pool.Size{
 		Capacity: c.capacity, MaxQueued: c.settings.MaxQueuedBytes,
 		Best: rapid.Int64Range(0, 150).Draw(t, "best"), Squeezed: rapid.Bool().Draw(t, "squeezed"),
+		Reserved: rapid.SampledFrom([]int64{0, 0, 20}).Draw(t, "reserved"),
 	})
 }
 

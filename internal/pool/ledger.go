@@ -12,8 +12,10 @@ func (p *Pool) freeLocked(g *Gate, slots, bytes int64) bool {
 		(bytes == 0 || bytes <= p.roomLocked())
 }
 
-// roomLocked returns the bytes that nobody has, less than none where there is debt.
-func (p *Pool) roomLocked() int64 { return p.mu.capacity - p.mu.held - p.mu.carried - p.mu.owed }
+// roomLocked returns the bytes that can be granted, less than none where there is debt.
+func (p *Pool) roomLocked() int64 {
+	return p.mu.capacity - p.mu.reserved - p.mu.held - p.mu.carried - p.mu.owed
+}
 
 // carryLocked adds to what a's ended leases left alive.
 func (p *Pool) carryLocked(a *Account, bytes int64) {

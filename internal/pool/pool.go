@@ -102,6 +102,7 @@ type Pool struct {
 		state          state
 		capacity       int64
 		best           int64 // what capacity may be at another time
+		reserved       int64 // of capacity
 		maxQueuedBytes int64
 		squeezed       bool  // nobody may have more than its fair share
 		held           int64 // Σ bytes of leases
@@ -194,6 +195,7 @@ type Size struct {
 	Capacity int64 // bytes that may be taken now
 	// Best is what the capacity may be at another time, if that is more: what exceeds it can never fit.
 	Best      int64
+	Reserved  int64 // of the capacity, what is left alone for now; it takes nothing from anybody's share or ceiling
 	MaxQueued int64 // bytes that may wait
 	// Squeezed holds every account to its fair share of the capacity, as long as there are others, and to a
 	// short line.
@@ -205,6 +207,7 @@ func (p *Pool) Resize(s Size) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.best, p.mu.maxQueuedBytes, p.mu.squeezed = max(s.Capacity, s.Best), s.MaxQueued, s.Squeezed
+	p.mu.reserved = s.Reserved
 	if p.mu.capacity == s.Capacity {
 		p.serveLocked()
 		return

@@ -156,7 +156,7 @@ func (r *Registry[A]) enter(s *shard[A], name string, trusted bool) *Tenant[A] {
 }
 
 func (r *Registry[A]) newTenant(name string, trusted bool, c *terms) *Tenant[A] {
-	t := &Tenant[A]{name: name, trusted: trusted, epoch: r.epoch}
+	t := &Tenant[A]{name: name, shown: Show(name), trusted: trusted, epoch: r.epoch}
 	t.buckets = newBuckets(c.rates, int64(time.Since(r.epoch)))
 	t.breaker.epoch = r.epoch
 	t.terms.Store(c)

@@ -30,6 +30,7 @@ type Tenant[A any] struct {
 	Value A
 
 	name     string
+	shown    string
 	trusted  bool
 	reserved bool // one of the registry's own, which is never forgotten
 	epoch    time.Time
@@ -45,6 +46,9 @@ type Tenant[A any] struct {
 
 // Name returns the tenant's name. It may contain anything; see [Show].
 func (t *Tenant[A]) Name() string { return t.name }
+
+// Shown is the name as [Show] writes it.
+func (t *Tenant[A]) Shown() string { return t.shown }
 
 // Ceilings returns what the tenant may take now. The caller must not change them.
 func (t *Tenant[A]) Ceilings() *Ceilings { return &t.terms.Load().Ceilings }
