@@ -42,7 +42,8 @@ var (
 			},
 			others: append(slices.Clone(collectorParts),
 				"go.opentelemetry.io/collector/client", "go.opentelemetry.io/collector/extension",
-				"github.com/shirou/gopsutil/v4/mem"),
+				"github.com/shirou/gopsutil/v4/disk", "github.com/shirou/gopsutil/v4/mem",
+				"google.golang.org/grpc"), // what middleware hands over is grpc's
 		},
 		"extension/governor/internal/metadata": {others: collectorParts},
 		"processor/limiter": {
