@@ -139,6 +139,40 @@ var Pairs = []Pair{
 	},
 
 	{
+		What: "weigh undecoded, 512 spans × 8 attributes", Goal: "≤ 0.15",
+		Ours: Case{"wire walk", spanRequest.wireWalk}, Peer: Case{"decoding", spanRequest.wireDecode},
+	},
+	{
+		What: "weigh undecoded, 512 points × 8 attributes", Goal: "≤ 0.15",
+		Ours: Case{"wire walk", pointRequest.wireWalk}, Peer: Case{"decoding", pointRequest.wireDecode},
+	},
+	{
+		What: "weigh undecoded, 512 logs × 8 attributes", Goal: "≤ 0.15",
+		Ours: Case{"wire walk", recordRequest.wireWalk}, Peer: Case{"decoding", recordRequest.wireDecode},
+	},
+	{
+		What: "weigh undecoded JSON, 512 spans × 8 attributes",
+		Ours: Case{"JSON walk", spanRequest.jsonWalk}, Peer: Case{"decoding", spanRequest.jsonDecode},
+	},
+	{
+		What: "weigh undecoded JSON, 512 points × 8 attributes",
+		Ours: Case{"JSON walk", pointRequest.jsonWalk}, Peer: Case{"decoding", pointRequest.jsonDecode},
+	},
+	{
+		What: "weigh undecoded JSON, 512 logs × 8 attributes",
+		Ours: Case{"JSON walk", recordRequest.jsonWalk}, Peer: Case{"decoding", recordRequest.jsonDecode},
+	},
+
+	{
+		What: "follow 512 spans × 8 attributes until gone", Goal: "≤ 1.01",
+		Ours: Case{"decoding, followed", decodeWatched}, Peer: Case{"decoding", spans.decoding},
+	},
+	{
+		What: "build and follow one span until gone", Goal: "≤ 0.01",
+		Ours: Case{"lifetime", watchOne}, Peer: Case{"decoding 512", spans.decoding},
+	},
+
+	{
 		What: "memory sample, this machine", Goal: "≤ 30 µs, 0 allocs",
 		Ours: Case{"cgroupmem", sampleMemory("/")}, Peer: Case{"ReadMemStats", readMemStats},
 	},

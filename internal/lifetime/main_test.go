@@ -27,9 +27,9 @@ type fate struct {
 }
 
 // fateOf follows a batch that must be one that can be followed.
-func fateOf(t failer, w Watch) *fate {
+func fateOf(t failer, w *Watch) *fate {
 	t.Helper()
-	require.NotZero(t, w, "a batch with records is followed")
+	require.NotNil(t, w, "a batch with records is followed")
 	f := &fate{done: make(chan struct{}, 2)}
 	w.Then(f.gone)
 	return f

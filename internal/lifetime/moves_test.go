@@ -27,7 +27,7 @@ func eachSignal(t *testing.T, test func(t *testing.T, s tester)) {
 type tester interface {
 	name() string
 	held(t *testing.T, by way) (f *fate, drop func())
-	watchAndDrop(t *testing.T) Watch
+	watchAndDrop(t *testing.T) *Watch
 }
 
 func (s signal[T]) name() string { return s.kind }
@@ -121,12 +121,12 @@ func TestWhatCannotBeFollowedCountsAsGone(t *testing.T) {
 }
 
 //go:noinline
-func (s signal[T]) watchAndDrop(t *testing.T) Watch { return s.watch(s.batch(t)) }
+func (s signal[T]) watchAndDrop(t *testing.T) *Watch { return s.watch(s.batch(t)) }
 
 func TestDataThatDiedBeforeThenIsGoneAtOnce(t *testing.T) {
 	eachSignal(t, func(t *testing.T, s tester) {
 		w := s.watchAndDrop(t)
-		require.NotZero(t, w)
+		require.NotNil(t, w)
 		collect(t)
 		called := 0
 		w.Then(func() { called++ })

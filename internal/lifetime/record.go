@@ -5,39 +5,39 @@ package lifetime
 import (
 	"reflect"
 	"sync"
-	"weak"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// list is any of pdata's slices.
-type list[T any] interface {
-	Len() int
-	At(int) T
+func lastSpan(td ptrace.Traces) any {
+	return lastIn(td.ResourceSpans(), ptrace.ResourceSpans.ScopeSpans, func(s ptrace.ScopeSpans) any {
+		return last(s.Spans(), itself)
+	})
 }
 
-// last returns what find returns of the last element of which it returns
-// something, or nil.
-func last[L list[T], T any](l L, find func(T) any) any {
-	for i := l.Len() - 1; i >= 0; i-- {
-		if record := find(l.At(i)); record != nil {
-			return record
-		}
-	}
-	return nil
+func lastLogRecord(ld plog.Logs) any {
+	return lastIn(ld.ResourceLogs(), plog.ResourceLogs.ScopeLogs, func(s plog.ScopeLogs) any {
+		return last(s.LogRecords(), itself)
+	})
 }
 
-func itself[T any](record T) any { return record }
-
-// lastIn returns what find returns of the last scope of which it returns
-// something, or nil.
-func lastIn[RL list[R], SL list[S], R, S any](resources RL, scopes func(R) SL, find func(S) any) any {
-	return last(resources, func(r R) any { return last(scopes(r), find) })
+func lastSample(pd pprofile.Profiles) any {
+	return lastIn(pd.ResourceProfiles(), pprofile.ResourceProfiles.ScopeProfiles, func(s pprofile.ScopeProfiles) any {
+		return last(s.Profiles(), func(p pprofile.Profile) any { return last(p.Samples(), itself) })
+	})
 }
 
-func lastPoint(m pmetric.Metric) any {
+func lastDataPoint(md pmetric.Metrics) any {
+	return lastIn(md.ResourceMetrics(), pmetric.ResourceMetrics.ScopeMetrics, func(s pmetric.ScopeMetrics) any {
+		return last(s.Metrics(), lastPointOf)
+	})
+}
+
+func lastPointOf(m pmetric.Metric) any {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
 		return last(m.Gauge().DataPoints(), itself)
@@ -53,15 +53,30 @@ func lastPoint(m pmetric.Metric) any {
 	return nil
 }
 
-// follow returns a Watch on the object behind record, which is one of pdata's
-// wrappers or nil.
-func follow(record any) Watch {
-	object := behind(record)
-	if object == nil || pooled() {
-		return Watch{}
-	}
-	return Watch{weak.Make(object)}
+// lastIn returns what find returns of the last scope of which it returns something,
+// or nil.
+func lastIn[RL list[R], SL list[S], R, S any](resources RL, scopes func(R) SL, find func(S) any) any {
+	return last(resources, func(r R) any { return last(scopes(r), find) })
 }
+
+// list is any of pdata's slices.
+type list[T any] interface {
+	Len() int
+	At(int) T
+}
+
+// last returns what find returns of the last element of which it returns something,
+// or nil.
+func last[L list[T], T any](l L, find func(T) any) any {
+	for i := l.Len() - 1; i >= 0; i-- {
+		if record := find(l.At(i)); record != nil {
+			return record
+		}
+	}
+	return nil
+}
+
+func itself[T any](record T) any { return record }
 
 // behind returns the object that one of pdata's wrappers hides, or nil if it is not
 // built as pdata builds them: a struct whose first field points to one of the same

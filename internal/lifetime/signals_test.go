@@ -18,7 +18,7 @@ const size = 10
 // signal ties a kind of batch to what the tests do with it.
 type signal[T any] struct {
 	kind      string
-	watch     func(T) Watch
+	watch     func(T) *Watch
 	empty     func() T
 	grow      func(T) // by one resource with one scope of size records
 	count     func(T) int

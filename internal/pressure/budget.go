@@ -20,8 +20,8 @@ func Budget(r Runtime, limit int64, headroom float64) int64 {
 }
 
 // CriticalLive returns the bytes of live heap from which a collection leaves Go too little to go on with: 0.87
-// of what it can hold at all, where it marks seven bytes for every byte allocated (a heap at 0.78 of a cgroup's
-// limit of 256 MiB was killed, and that is 0.87 / 0.9 of Go's). Without a memory limit for Go, it is where
+// of what it can hold at all, where it marks nearly seven bytes for every byte allocated (a heap at 0.78 of a cgroup's
+// limit of 256 MiB was killed, which is 0.87 of what Go was allowed at 0.9 of it). Without a memory limit for Go, it is where
 // garbage takes the process to 0.95 of its limit. It is never below the budget, and [Unbounded] where that is.
 func CriticalLive(r Runtime, limit int64, headroom float64) int64 {
 	return max(Budget(r, limit, headroom), r.holds(limit, 0.87, 0.95))

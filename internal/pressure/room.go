@@ -25,11 +25,11 @@ func (b *Books) Resize(s Size) {
 // Room returns the bytes that may be held, carried, on the wire and waiting in all: no more than the pool, and no more
 // than what Go can hold beside what is nobody's. It changes when a verdict is in and with [Books.Resize].
 //
-// Of it, reserved bytes must be left alone for now, without being taken from what is anybody's share or ceiling. They keep
-// live heap from becoming critical if all that is believed to be dead turns out alive: were an exporter that empties
-// its queue fast to stop just after a collection, everything that is let in until the next would stay. (Simulated with Go
-// limited to 230 MiB: beside 64 MiB of a queue that stands still and 60 MiB that are nobody's, 234 MiB were alive before
-// anybody knew, instead of 178.) They change with every lease that ends, so the caller reads them with each
+// Of it, reserved bytes must be left alone for now, without being taken from anybody's share or ceiling. They keep live
+// heap from becoming critical if all that is believed to be dead turns out alive: were an exporter that empties its
+// queue fast to stop just after a collection, everything that is let in until the next would stay. (Simulated with
+// Go limited to 230 MiB: beside 64 MiB of a queue that stands still and 60 MiB that are nobody's, 234 MiB were alive
+// before anybody knew, instead of 178.) They change with every lease that ends, so the caller reads them with each
 // [Books.Tick].
 func (b *Books) Room() (room, reserved int64) {
 	b.mu.Lock()

@@ -22,7 +22,7 @@ func between(times []int, from, to int) (n int) {
 
 // worlds runs a story in many worlds that differ in what is left to chance.
 func worlds(t *testing.T, story func(*testing.T, uint64)) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { story(t, seed) })
 	}
 }

@@ -125,7 +125,7 @@ type kind[T any] struct {
 	count    func(T) int   // items
 	each     func(T, footprint.Each)
 	wireSize func(T) int // of the OTLP protobuf
-	watch    func(T) lifetime.Watch
+	watch    func(T) *lifetime.Watch
 }
 
 // governed returns the consumer of one signal that passes on to next what the governor admits.
@@ -171,7 +171,7 @@ func (l *limiter) admit(ctx context.Context, r admission.Request) (admission.Lea
 
 // work calls next under the lease and releases it, whatever next does; what next keeps of the data stays on the
 // books of its tenant. A panic is the answer to that one batch; the process has others to look after.
-func (l *limiter) work(ctx context.Context, lease admission.Lease, watch lifetime.Watch, next func(context.Context) error) (err error) {
+func (l *limiter) work(ctx context.Context, lease admission.Lease, watch *lifetime.Watch, next func(context.Context) error) (err error) {
 	finished := false
 	defer func() {
 		if p := recover(); p != nil {
