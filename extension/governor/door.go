@@ -37,6 +37,7 @@ func (g *governor) newDoor() *door.Door {
 			return g.refuseAtOnce(ctx, signal, t, admission.Error{Reason: reason, Observed: observed, Limit: limit})
 		},
 		Critical:       func() bool { return g.guard.levels.Level() == pressure.Critical },
+		Easy:           g.easy,
 		Signal:         g.signalOf,
 		TenantByHeader: len(c.Tenants.AuthAttributes) == 0,
 		GRPCTap:        c.Door.GRPCTap,
@@ -53,6 +54,30 @@ func (g *governor) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, e
 // GetHTTPHandler implements extensionmiddleware.HTTPServer.
 func (g *governor) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
 	return func(_ context.Context, next http.Handler) (http.Handler, error) { return g.door.HTTPHandler(next), nil }, nil
+}
+
+// easy returns how large a batch may be at its worst to be let in unweighed: there must be room for many of
+// them, and nothing that counts what is in it.
+func (g *governor) easy(ctx context.Context) int64 {
+	const many = 64
+	if g.config.Admission.MaxBatchItems != strict.Unlimited {
+		return 0
+	}
+	st := g.pool.Stats()
+	most := min((st.Capacity-st.Held-st.Carried-st.Owed)/many, g.maxBatchMemory.Load())
+	if !g.identified.Load() {
+		return most
+	}
+	t, _ := g.member(ctx, "")
+	defer t.Unpin()
+	c := t.Ceilings()
+	if c.MaxBatchItems > 0 || c.Rate.Items > 0 {
+		return 0
+	}
+	if c.MaxBatchMemory > 0 {
+		most = min(most, c.MaxBatchMemory)
+	}
+	return most
 }
 
 // signalOf returns the signal that receivers take at an HTTP path, if that is known.

@@ -290,3 +290,23 @@ func TestRefusalsForMemoryHaveGarbageCollected(t *testing.T) {
 		require.EqualValues(t, 1, g.gauge(t, "governor.gc.forced"), "one at a time")
 	})
 }
+
+func TestABatchIsEasyWhereThereIsRoomForManyAndNothingCountsItsItems(t *testing.T) {
+	g := shared(t, func(c *Config) {
+		c.Tenants.Overrides = map[string]tenant.Override{
+			"counted": {MaxBatchItems: new(int64(10))},
+			"rated":   {Rate: tenant.RateOverride{Items: new(tenant.PerSecond(10))}},
+			"small":   {MaxBatchMemory: new(int64(1000))},
+		}
+	})
+	easy := func(name string) int64 { return g.easy(from(t.Context(), "x-tenant", name)) }
+	require.EqualValues(t, mib, easy("a"))
+	require.EqualValues(t, mib, g.easy(t.Context()))
+	require.Zero(t, easy("counted"))
+	require.Zero(t, easy("rated"))
+	require.EqualValues(t, 1000, easy("small"))
+	lease, err := admit(t, g, "a", 32*mib, 1)
+	require.NoError(t, err)
+	defer lease.Release(nil)
+	require.EqualValues(t, mib/2, easy("a"))
+}
