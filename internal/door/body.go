@@ -75,17 +75,10 @@ func (b *body) free() {
 		return
 	}
 	b.gone = true
-	b.count(0)
+	b.door.bodies.resize(b, 0)
 	b.data = nil
 	b.peer.end()
 	b.peer.leave()
-}
-
-// count counts b as being of a size.
-func (b *body) count(size int64) {
-	held := int64(cap(b.data))
-	b.peer.add(size - held)
-	b.door.bodies.resize(held, size)
 }
 
 // read reads the body to its end, or to a failure of its own, which it keeps. It fails when the body is
@@ -140,7 +133,6 @@ func (b *body) grow(ctx context.Context) error {
 	if err := b.room(ctx, size); err != nil {
 		return err
 	}
-	b.count(size)
 	b.data = append(make([]byte, 0, size), b.data...)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/otel-governor/otel-governor/admission"
@@ -19,35 +18,21 @@ const lookEvery = 10 * time.Millisecond
 // longAgo is a deadline that ends a read at once.
 var longAgo = time.Unix(1, 0)
 
-// ownShare is the part of what may be on its way in that small bodies have in any case, and so have large ones:
-// one in so many bytes. Large are those of more than [heavyFrom].
-const ownShare = 4
-
 // bodies are those being read. The zero value is ready; the methods are safe for concurrent use.
 //
-// A body that finds no room waits for it while those that are slow are cut off: they would hold their bytes for
-// as long as they like, and get them for nothing. Small bodies and large ones each have some room of their own,
-// so that neither need to wait for the other, which may come no faster than it must.
+// Half of what may be on its way in is for large bodies, of more than [heavyFrom], and half for the others, so that
+// these need not wait for one that comes no faster than it must. What a body holds itself is never in its way:
+// any size gets through, and of those that wait for each other the one that grew last can go on. So the bound is
+// exceeded by one large body at most.
+//
+// A body that finds no room waits for it, and those that are slow are cut off for it: they would hold their bytes
+// for as long as they like, and get them for nothing.
 type bodies struct {
 	mu      sync.Mutex
 	reading map[*body]struct{}
-	looked  time.Time    // when the slow were last looked for
-	small   atomic.Int64 // bytes
-	large   atomic.Int64 // bytes
-}
-
-// like returns the bytes of the bodies that are alike to one of that size.
-func (bs *bodies) like(size int64) *atomic.Int64 {
-	if size > heavyFrom {
-		return &bs.large
-	}
-	return &bs.small
-}
-
-// resize counts a body as being of another size.
-func (bs *bodies) resize(from, to int64) {
-	bs.like(from).Add(-from)
-	bs.like(to).Add(to)
+	looked  time.Time // when the slow were last looked for
+	small   int64     // bytes
+	large   int64     // bytes
 }
 
 // enter says that b is being read.
@@ -86,28 +71,46 @@ func (bs *bodies) cutOff() {
 	}
 }
 
-// over reports whether b may not grow to a size for now, with what was observed and what is allowed. What it
-// holds itself is never in its way, so that of those that wait for each other the one that grew last can go on.
-func (b *body) over(size int64) (observed, limit int64, over bool) {
-	held := int64(cap(b.data))
-	if observed, limit, over = b.peer.over(held); !over {
-		return observed, limit, false
+// like returns the bytes of the bodies that are alike to one of that size.
+func (bs *bodies) like(size int64) *int64 {
+	if size > heavyFrom {
+		return &bs.large
 	}
-	line := &b.door.bodies
-	like := line.like(size)
-	alike := like.Load()
-	if like == line.like(held) {
-		alike -= held
-	}
-	return observed, limit, alike >= b.door.wire.limit()/ownShare
+	return &bs.small
 }
 
-// room returns once b may grow to a size. It fails if there is no room after all that b may wait, which is as
-// long as a batch may wait in line, or once ctx has ended. An address that has more than its share while others
-// are here does not wait: it would keep from them what they wait for.
+// resize counts b as being of a size, unless it would grow and there is no room for that.
+func (bs *bodies) resize(b *body, size int64) (ok bool) {
+	held := int64(cap(b.data))
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	from, to := bs.like(held), bs.like(size)
+	*from -= held
+	if size > held {
+		all := b.door.wire.limit()
+		others := b.door.wire.total.Load() - held - bs.small - bs.large
+		if *to >= all/2 || others >= all {
+			*from += held
+			return false
+		}
+	}
+	*to += size
+	b.peer.add(size - held)
+	return true
+}
+
+// greedy reports whether b must not wait, since it would keep from others what they wait for: its address has,
+// beside it, more than a quarter of what may be on its way in, and is not the only one.
+func (b *body) greedy() bool {
+	held := int64(cap(b.data))
+	return held > 0 && b.peer.contended() && b.peer.bytes.Load()-held >= b.door.wire.limit()/4
+}
+
+// room returns once b is counted as being of a larger size. It fails if there is no room after all that b may wait,
+// which is as long as a batch may wait in line, or once ctx has ended.
 func (b *body) room(ctx context.Context, size int64) error {
-	observed, limit, over := b.over(size)
-	if !over {
+	line := &b.door.bodies
+	if !b.greedy() && line.resize(b, size) {
 		return nil
 	}
 	start, pace := time.Now(), b.allowed.Swap(math.MaxInt64)
@@ -118,17 +121,18 @@ func (b *body) room(ctx context.Context, size int64) error {
 	}()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for over {
-		b.door.bodies.cutOff()
-		if time.Since(start) >= b.patience || b.peer.contended() && limit < b.door.wire.limit()/2 {
-			return b.door.Refuse(ctx, b.signal, admission.MemoryContended, observed, limit)
+	for {
+		line.cutOff()
+		if b.greedy() || time.Since(start) >= b.patience {
+			return b.door.Refuse(ctx, b.signal, admission.MemoryContended, size, b.door.wire.limit())
 		}
 		select {
 		case <-ctx.Done():
 			return b.door.Refuse(ctx, b.signal, admission.Canceled, 0, 0)
 		case <-look.C:
 		}
-		observed, limit, over = b.over(size)
+		if line.resize(b, size) {
+			return nil
+		}
 	}
-	return nil
 }

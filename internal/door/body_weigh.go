@@ -3,6 +3,8 @@
 package door
 
 import (
+	"context"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -11,31 +13,43 @@ import (
 )
 
 // weighBody returns what a whole body of a media type will take once it is decoded, without decoding it. Its
-// size stands for that in protobuf, which a body in JSON exceeds.
+// size stands for that in protobuf, which a body in JSON exceeds. It may wait for a heavy place, and fails if
+// there is none.
 //
 // What turns out not to be OTLP in protobuf is left to the receiver, which knows what else may come to that
-// path; it gets no further with it than this did. JSON is not: that decoder has no limits of its own.
-func (d *Door) weighBody(signal, media string, body []byte) (admission.Share, error) {
-	share := admission.Share{Memory: unknownRatio * int64(len(body)), WireSize: int64(len(body))}
+// path; it gets no further with it than this did. JSON is refused: that decoder has no limits of its own.
+func (d *Door) weighBody(ctx context.Context, signal, media string, body []byte) (admission.Share, error) {
+	size, tenant := int64(len(body)), ""
+	share := admission.Share{Memory: unknownRatio * size, WireSize: size}
 	s, known := weighed[signal]
-	if !known {
-		return share, nil
-	}
-	var w footprint.Weight
-	var err error
-	switch media {
-	case protobufType:
-		if w, err = footprint.Wire(s, body, d.Memory.MaxBatch()); err != nil {
-			share.Memory = max(share.Memory, w.Memory)
+	walk := footprint.Wire
+	switch {
+	case known && media == protobufType:
+		if memory, ok := d.estimate(ctx, signal, size); ok {
+			share.Memory = memory
 			return share, nil
 		}
-	case jsonType:
-		if w, err = footprint.JSON(s, body, d.Memory.MaxBatch()); err != nil {
-			return share, status.Errorf(codes.InvalidArgument, "the request cannot be decoded: %v", err)
-		}
+	case known && media == jsonType:
+		walk = footprint.JSON
 	default:
 		return share, nil
 	}
-	share.Memory, share.Items = w.Memory, w.Items
+	if size > heavyFrom {
+		tenant, _ = d.Governor.Identify(ctx)
+	}
+	var w footprint.Weight
+	var malformed error
+	waited, ok := d.heavy.do(ctx, tenant, size, func() { w, malformed = walk(s, body, d.Memory.MaxBatch()) })
+	switch {
+	case !ok:
+		reason, observed, limit := d.heavy.refusal(ctx, waited)
+		return share, d.Refuse(ctx, signal, reason, observed, limit)
+	case malformed == nil:
+		share.Memory, share.Items = w.Memory, w.Items
+	case media == jsonType:
+		return share, status.Errorf(codes.InvalidArgument, "the request cannot be decoded: %v", malformed)
+	default:
+		share.Memory = max(share.Memory, w.Memory)
+	}
 	return share, nil
 }

@@ -63,12 +63,16 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 		lease, err = d.Governor.Admit(ctx, ask)
 		return err
 	})
-	if err != nil {
+	switch {
+	case b.late.Load(): // nothing more is read
+		d.answer(w, r, err)
+		return
+	case err != nil:
 		d.answerUnread(w, r, err)
 		return
 	}
 	if b.failed == nil && lease == nil {
-		if lease, err = d.admitBody(ctx, r, b.data, ask); err != nil {
+		if lease, err = d.admitBody(ctx, mediaType(r), b.data, ask); err != nil {
 			d.answer(w, r, err)
 			return
 		}
@@ -85,21 +89,9 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 }
 
 // admitBody weighs a whole body and has it admitted.
-func (d *Door) admitBody(ctx context.Context, r *http.Request, data []byte, ask admission.Request) (admission.Lease, error) {
-	size := int64(len(data))
-	tenant := ""
-	if size > heavyFrom {
-		tenant, _ = d.Governor.Identify(ctx)
-	}
+func (d *Door) admitBody(ctx context.Context, media string, body []byte, ask admission.Request) (admission.Lease, error) {
 	var err error
-	waited, ok := d.heavy.do(ctx, tenant, size, func() {
-		ask.Share, err = d.weighBody(ask.Signal, mediaType(r), data)
-	})
-	switch {
-	case !ok:
-		reason, observed, limit := d.heavy.refusal(ctx, waited)
-		return nil, d.Refuse(ctx, ask.Signal, reason, observed, limit)
-	case err != nil:
+	if ask.Share, err = d.weighBody(ctx, ask.Signal, media, body); err != nil {
 		return nil, err
 	}
 	return d.Governor.Admit(ctx, ask)
