@@ -5,7 +5,9 @@ package footprint
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,7 +26,23 @@ var oddBodies = map[string][]byte{
 	"an index where none is resolved":     wrap([]byte{0x40, 0x05}, 2, 9, 2, 2, 1),
 	"an attribute with a long length":     wrap([]byte{0x0a, 0x01, 'k', 0x12, 0x84, 0x00, 0x0a, 0x02, 'v', 'v'}, 9, 2, 2, 1),
 	"numbers packed, alone and packed":    wrap(append(append(wrap(make([]byte, 80), 6), append([]byte{0x31}, make([]byte, 8)...)...), wrap(make([]byte, 16), 6)...), 1, 9, 2, 2, 1),
-	"a dictionary in two parts":           append(append(wrap([]byte{0x18, 0x01, 0x12, 0x02, 0x40, 0x01}, 1, 1, 1), wrap(nil, 5, 2)...), wrap([]byte("service.name"), 5, 2)...),
+	"a dictionary in two parts":           append(append(wrap([]byte{0x12, 0x02, 0x40, 0x00}, 1, 1, 1), wrap([]byte("a long string"), 5, 2)...), wrap(nil, 5, 2)...),
+	"a number that an array replaces":     attribute(append([]byte{0x18, 0x05}, wrap(bytes.Repeat(wrap(nil, 1), 20), 5)...)),
+	"a boolean that an array replaces":    attribute(append([]byte{0x10, 0x01}, wrap(bytes.Repeat(wrap(nil, 1), 20), 5)...)),
+	"a key whose length is overlong":      wrap(overlongKey(), 9, 2, 2, 1),
+}
+
+// attribute is a span with that value.
+func attribute(value []byte) []byte {
+	return wrap(append([]byte{0x0a, 0x01, 'k'}, wrap(value, 2)...), 9, 2, 2, 1)
+}
+
+// overlongKey is an attribute with an array of 59 values. If the first byte of its key's length were the length,
+// the key would end before the last four bytes, which are a boolean.
+func overlongKey() []byte {
+	array := append([]byte{0x2a, 0xf6, 0x00}, bytes.Repeat(wrap(nil, 1), 59)...)
+	value := append(array, 0xfa, 0x01, 0x04, 0x12, 0x02, 0x10, 0x01)
+	return append([]byte{0x0a, 0x84, 0x00, 'k', 'k', 'k', 'k', 0x12, 0x80, 0x01}, value...)
 }
 
 func TestOddBodiesWeighNoLess(t *testing.T) {
@@ -120,7 +138,7 @@ var noJSON = map[string]string{
 	"no brace":                     `,"resourceSpans":[{"scopeSpans":[{"spans":[{}]}]}]}`,
 	"no bracket":                   `{"resourceSpans":,{"scopeSpans":[{"spans":[{}]}]}]}`,
 	"half objects":                 `{"resourceSpans":[{"scopeSpans":[{"spans":[},},}]}]}]}`,
-	"an empty key":                 `{"resourceSpans":[{"scopeSpans":[{"spans":[{"":[{},{},{}]}]}]}`,
+	"an empty key":                 `{"resourceSpans":[{"scopeSpans":[{"spans":[{"":[{},{},{}]}]}]}]}`,
 	"an escaped key":               `{"resource\u0053pans":[{"scopeSpans":[{"spans":[{}]}]}]}`,
 	"null behind a number":         `{"resourceSpans":[{"scopeSpans":[{"spans":[{"flags":12null,{}]}]}]}`,
 	"null for a key":               `{"resourceSpans":[{"scopeSpans":[{"spans":[{"flags":1,null:{}]}]}]}`,
@@ -133,11 +151,48 @@ var noJSON = map[string]string{
 	"an unknown value without end": `{"unknown":[{`,
 	"no value":                     `{"unknown":}`,
 	"a word":                       `{"unknown":maybe}`,
+	"a word like null":             `{"unknown":nope}`,
 }
 
 func TestWhatIsNoJSONIsRefused(t *testing.T) {
 	for name, body := range noJSON {
 		_, err := JSON(TracesRequest, []byte(body), 0)
 		assert.ErrorIs(t, err, errNoRequest, name)
+	}
+}
+
+func TestANegativeIndexIsNothing(t *testing.T) {
+	reference := append([]byte{0x40}, binary.AppendUvarint(nil, ^uint64(0))...)
+	body := wrap(wrap(reference, 2), 1, 1, 1)
+	w, err := Wire(ProfilesRequest, append(body, wrap(nil, 5, 2)...), 0)
+	assert.NoError(t, err)
+	assert.Positive(t, w.Memory)
+}
+
+// TestNumbersOneByOneWeighWhatAppendingThemLeaves: the decoded walk takes them to have come packed.
+func TestNumbersOneByOneWeighWhatAppendingThemLeaves(t *testing.T) {
+	const points, counts = 100, 260
+	point := bytes.Repeat(append([]byte{6<<3 | wire64}, make([]byte, 8)...), counts)
+	body := wrap(bytes.Repeat(wrap(point, 1), points), 9, 2, 2, 1)
+	measured, said := heapOf(t, body, metricsSignal.receive, Metrics, 4<<20)
+	w, err := Wire(MetricsRequest, body, 0)
+	require.NoError(t, err)
+	assert.InEpsilon(t, measured, w.Memory, margin)
+	assert.Greater(t, w.Memory, said)
+
+	decoded, err := metricsSignal.receive(body)
+	require.NoError(t, err)
+	json, err := metricsSignal.toJSON(decoded)
+	require.NoError(t, err)
+	w, err = JSON(MetricsRequest, json, 0)
+	require.NoError(t, err)
+	assert.InEpsilon(t, measured, w.Memory, margin)
+}
+
+func TestEscapesByNumberWeighTheirUTF8(t *testing.T) {
+	for _, r := range []rune{0, 'A', 0x7f, 0x80, 'ä', 0x7ff, 0x800, '€', 0xd7ff, 0xffff} {
+		digits := fmt.Appendf(nil, "%04x", r)
+		assert.Equal(t, utf8.RuneLen(r), utf8Len(digits), "%s", digits)
+		assert.Equal(t, utf8.RuneLen(r), utf8Len(bytes.ToUpper(digits)), "%s", digits)
 	}
 }

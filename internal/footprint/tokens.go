@@ -85,8 +85,8 @@ func (w *jsonWalk) str() int {
 	return 0
 }
 
-// utf8Len is how many bytes the four digits of an escape by number stand for. What is half of a pair counts as three,
-// which it is alone.
+// utf8Len is how many bytes the four digits of an escape by number stand for. Half of a pair counts as three, which
+// it is when it stands alone.
 func utf8Len(digits []byte) int {
 	switch {
 	case len(digits) < 4 || digits[0] != '0' || digits[1] > '7':

@@ -30,8 +30,8 @@ var (
 	errNested    = errors.New("the body nests attribute values deeper than 100 messages")
 )
 
-// failure is why a walk cannot be completed. It is no error, since a walk that errors may be taken from is a
-// walk on the heap.
+// failure is why a walk cannot be completed. It is no error, since a walk that an error is returned from would
+// be moved to the heap, with all that it points to.
 type failure uint8
 
 const (

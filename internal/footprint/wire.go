@@ -103,7 +103,7 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 			continue
 		}
 		from, to := i+1, len(b)+1
-		if i < len(b) && b[i] < 0x80 {
+		if i < len(b) && b[i] < 0x80 { // content would find it too, with a call that takes a fifth of the walk
 			to = from + int(b[i])
 		}
 		if to > len(b) {
@@ -172,7 +172,7 @@ func usual(b []byte) (heap int64, ok bool) {
 	}
 	key := int(b[1])
 	v := 2 + key
-	if key >= 0x80 || len(b) < v+4 || len(b) >= v+2+0x80 || b[v] != 2<<3|wireBytes || int(b[v+1]) != len(b)-v-2 {
+	if key >= 0x80 || len(b) < v+4 || b[v] != 2<<3|wireBytes || int(b[v+1]) != len(b)-v-2 {
 		return 0, false
 	}
 	heap = chars(key)
