@@ -39,6 +39,20 @@ func newPool(ctx context.Context, places int) func() (acquire, release func()) {
 	}
 }
 
+// refusePlace is the decision of a pool whose only place is taken and whose line takes nobody.
+func refusePlace(b *testing.B) {
+	p := pool.New(pool.Settings{Capacity: weight, Slots: 1})
+	r := pool.Request{Account: new(pool.Account), Bytes: weight}
+	p.Acquire(b.Context(), new(pool.Lease), r)
+	l := new(pool.Lease)
+	for b.Loop() {
+		*l = pool.Lease{}
+		if p.Acquire(b.Context(), l, r).Outcome != pool.NoSlot {
+			panic("let in")
+		}
+	}
+}
+
 func newSemaphore(ctx context.Context, places int) func() (acquire, release func()) {
 	s := semaphore.NewWeighted(int64(places) * weight)
 	return func() (acquire, release func()) {

@@ -256,7 +256,9 @@ func (g *governor) watch(ctx context.Context) {
 		case <-check.C:
 			g.look(ctx)
 		case <-g.guard.wake:
-			g.look(ctx)
+			if since := g.now().Sub(g.guard.looked); since >= lookPause {
+				g.look(ctx)
+			}
 		case <-refresh.C:
 			g.refresh(ctx)
 		case now := <-tenants.C:
