@@ -40,9 +40,12 @@ type Settings struct {
 
 	// TenantByHeader says that a tenant can be told by the headers alone, before anybody authenticated it.
 	TenantByHeader bool
-	GRPCTap        bool          // refuse at the time of the headers
-	MaxConnections int64         // gRPC connections; 0: any number
-	QueueTimeout   time.Duration // longest wait for a place to weigh and decode a large request
+	GRPCTap        bool  // refuse at the time of the headers
+	MaxConnections int64 // gRPC connections; 0: any number
+	// MaxStreams is the number of calls at once on one gRPC connection; 0: what the receiver's own settings say.
+	// It is all that bounds the answers to a client which never reads them, at some 3 KB each.
+	MaxStreams   int64
+	QueueTimeout time.Duration // longest wait for a place to weigh and decode a large request
 }
 
 // Memory is where bytes are paid for that no lease covers yet.

@@ -4,7 +4,7 @@ package door
 
 import (
 	"context"
-	"runtime/debug"
+	"math"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -39,6 +39,9 @@ func (d *Door) GRPCServerOptions() []grpc.ServerOption {
 	if d.GRPCTap {
 		options = append(options, grpc.InTapHandle(d.tap))
 	}
+	if d.MaxStreams > 0 {
+		options = append(options, grpc.MaxConcurrentStreams(uint32(min(d.MaxStreams, math.MaxUint32))))
+	}
 	return options
 }
 
@@ -70,12 +73,13 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 	var lease admission.Lease
 	defer func() {
 		if p := recover(); p != nil {
-			d.Logger.Error("panic in a request", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
-			refuse := func() error { return d.Refuse(ctx, signal, admission.Panicked, 0, 0) }
+			d.Logger.Error("Processing a request panicked", zap.Any("panic", p), zap.Stack("stack"))
+			response = nil
 			if lease != nil {
-				refuse = func() error { return lease.Refuse(ctx, admission.Panicked, 0, 0) }
+				err = lease.Refuse(ctx, admission.Panicked, 0, 0)
+			} else {
+				err = d.Refuse(ctx, signal, admission.Panicked, 0, 0)
 			}
-			response, err = nil, refuse()
 		}
 		if lease != nil {
 			lease.Release(err)
@@ -90,8 +94,8 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 	return next(admission.ContextWithLease(ctx, lease), request)
 }
 
-// admit weighs what the call brought and asks for a lease on that. It is refused by the state of things before
-// it is weighed: the tenant may be known only now.
+// admit weighs what the call brought and asks for a lease on that. Where the tap could not look at the tenant's
+// state, that is looked at before anything is weighed.
 func (d *Door) admit(ctx context.Context, c *call, tenant, signal string) (admission.Lease, error) {
 	if !d.GRPCTap {
 		if err := d.crowded(ctx, c, signal); err != nil {
@@ -99,8 +103,10 @@ func (d *Door) admit(ctx context.Context, c *call, tenant, signal string) (admis
 		}
 	}
 	r := admission.Request{Signal: signal, Provisional: true}
-	if err := d.Governor.Check(ctx, r); err != nil {
-		return nil, err
+	if !d.GRPCTap || !d.TenantByHeader {
+		if err := d.Governor.Check(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	size := int64(c.body.Len())
 	estimate, ok := d.estimate(ctx, signal, size)
@@ -116,7 +122,7 @@ func (d *Door) admit(ctx context.Context, c *call, tenant, signal string) (admis
 			reason, observed, limit := d.heavy.refusal(ctx, waited)
 			return nil, d.Refuse(ctx, signal, reason, observed, limit)
 		case malformed != nil:
-			return nil, status.Errorf(codes.InvalidArgument, "the request cannot be decoded: %v", malformed)
+			return nil, undecodable(malformed)
 		}
 		r.Memory, r.Items = w.Memory, w.Items
 	}
@@ -137,8 +143,13 @@ func (d *Door) decode(ctx context.Context, c *call, tenant string, lease admissi
 		reason, observed, limit := d.heavy.refusal(ctx, waited)
 		return lease.Refuse(ctx, reason, observed, limit)
 	case err != nil:
-		return status.Errorf(codes.InvalidArgument, "the request cannot be decoded: %v", err)
+		return undecodable(err)
 	default:
 		return nil
 	}
+}
+
+// undecodable is the answer that OTLP has for a request which is not one.
+func undecodable(err error) error {
+	return status.Errorf(codes.InvalidArgument, "the request cannot be decoded: %v", err)
 }

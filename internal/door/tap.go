@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// leftover is what grpc keeps of a call that the tap refused until the call's deadline, if it has one, and
-	// what it takes the door to hear of that: some 330 bytes and 250.
-	leftover = 600
+	// leftover is what is kept of a call that the tap refused until the call's deadline, if it has one: some 330
+	// bytes by grpc, and 110 by the timer that tells the door of it. Measured with 20 000 of them.
+	leftover = 512
 	// leftoverShare is the part of the pool that leftovers may take: one in so many bytes.
 	leftoverShare = 50
 )
@@ -33,7 +33,8 @@ func (d *Door) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 		c.refused = err
 	}
 	ctx, c.cancel = context.WithCancelCause(ctx)
-	c.begin(ctx)
+	c.begin()
+	d.arriving.add(c, ctx)
 	c.served = context.AfterFunc(ctx, c.depart)
 	return context.WithValue(ctx, callKey{}, c), nil
 }
@@ -44,12 +45,9 @@ func (d *Door) turnAway(ctx context.Context, c *call, info *tap.Info) error {
 	if err := d.crowded(ctx, c, signal); err != nil {
 		return err
 	}
-	// Where the headers name no tenant only what holds for all may refuse: the default tenant, whom a context
-	// without a name speaks for, may have used up what is its own.
+	// A context without a name has only what holds for all looked at.
 	if d.TenantByHeader {
 		ctx = client.NewContext(ctx, client.Info{Addr: c.remote, Metadata: client.NewMetadata(info.Header)})
-	} else if !d.Critical() {
-		return nil
 	}
 	return d.Governor.Check(ctx, admission.Request{Signal: signal})
 }
