@@ -34,11 +34,15 @@ func (g *governor) newDoor() *door.Door {
 		Refuse: func(ctx context.Context, signal string, reason admission.Reason, observed, limit int64) *admission.Error {
 			t, _ := g.member(ctx, "")
 			defer t.Unpin()
+			if e := (&admission.Error{Reason: reason}); g.observing(ctx, t, reason) {
+				return e
+			}
 			return g.refuseAtOnce(ctx, signal, t, admission.Error{Reason: reason, Observed: observed, Limit: limit})
 		},
 		Critical:       func() bool { return g.guard.levels.Level() == pressure.Critical },
 		Easy:           g.easy,
 		Signal:         g.signalOf,
+		Observe:        c.Mode == ModeObserve,
 		TenantByHeader: len(c.Tenants.AuthAttributes) == 0,
 		GRPCTap:        c.Door.GRPCTap,
 		MaxConnections: connections,

@@ -179,6 +179,9 @@ func (g *governor) NotifyConfigSnapshot(_ context.Context, snapshot extensioncap
 	}
 	g.disks.watch(g.config.Guard.Disks, a.Directories)
 	g.signals.Store(&a.Signals)
+	if !a.Streams { // else whoever set it knows better
+		g.door.MaxStreams = g.config.Admission.MaxConcurrent + g.config.Admission.MaxQueued
+	}
 	return g.settle(a.Holders)
 }
 

@@ -140,6 +140,13 @@ func (g *governor) look(ctx context.Context) {
 	kernel := g.kernel.sample()
 	g.count(ctx, kernel.Failures)
 
+	if g.judge(now, kernel, used) {
+		g.door.Shed()
+	}
+}
+
+// judge has the pool and the level follow a sample, and reports whether the level has become critical.
+func (g *governor) judge(now time.Time, kernel cgroupmem.Sample, used int64) (critical bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.resizeLocked(g.mu.sizing.machine)
@@ -148,6 +155,7 @@ func (g *governor) look(ctx context.Context) {
 		Live:  g.guard.runtime.Load().Live, CriticalLive: g.mu.sizing.critical,
 		StallSome: max(0, kernel.Pressure.Some), StallFull: max(0, kernel.Pressure.Full),
 	}
+	st := g.pool.Stats()
 	s.Used, s.Capacity = used+st.Carried, max(1, st.Capacity)
 	if kernel.Unreclaimable != cgroupmem.Unknown && g.mu.sizing.chosen {
 		s.Unreclaimable = max(0, kernel.Unreclaimable-g.guard.reader.Read().Free)
@@ -158,9 +166,11 @@ func (g *governor) look(ctx context.Context) {
 	if t, changed := g.guard.levels.Observe(now, s); changed {
 		g.turned(t)
 		g.resizeLocked(g.mu.sizing.machine)
+		critical = t.To == pressure.Critical
 	}
 	g.decide()
 	g.health.follow(now, g.guard.levels.State())
+	return critical
 }
 
 // decide makes the answer for everybody, if nobody gets in.

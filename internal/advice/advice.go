@@ -25,6 +25,8 @@ type Advice struct {
 	// Signals says which signal an HTTP path of the receivers carries: traces, metrics, logs or profiles. A
 	// path that carries several has the one that can take the most heap for its bytes.
 	Signals map[string]string
+	// Streams says that some receiver bounds the calls at once on a gRPC connection.
+	Streams bool
 	// Warnings are complete sentences for the log.
 	Warnings []string
 }
@@ -45,6 +47,7 @@ var (
 func Read(conf *confmap.Conf, headers bool) Advice {
 	var a Advice
 	root := conf.ToStringMap()
+	a.Streams = streams(root["receivers"])
 	exporters, connectors := section(root, "exporters"), section(root, "connectors")
 	service := section(root, "service")
 	pipelines := section(service, "pipelines")

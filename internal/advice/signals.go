@@ -2,7 +2,10 @@
 
 package advice
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // signals are what OTLP over HTTP carries, the heaviest first, and the paths of a receiver that sets none.
 // They are ordered by the most heap that a byte on the wire can take. That is a record of two bytes, its tag
@@ -42,4 +45,15 @@ func paths(receivers, pipelines map[string]any) map[string]string {
 		}
 	}
 	return found
+}
+
+// streams reports whether max_concurrent_streams is set anywhere in a configuration; its default is 0.
+func streams(config any) bool {
+	m, _ := config.(map[string]any)
+	for key, value := range m {
+		if key == "max_concurrent_streams" && value != nil && fmt.Sprint(value) != "0" || streams(value) {
+			return true
+		}
+	}
+	return false
 }

@@ -81,3 +81,19 @@ service: {pipelines: {traces: {receivers: [otlp, otlp/b, otlp/c, otlp/d]}, logs:
 		})
 	}
 }
+
+func TestStreams(t *testing.T) {
+	for name, tt := range map[string]struct {
+		yaml string
+		want bool
+	}{
+		"absent":  {"receivers: {otlp: {protocols: {grpc: {}}}}", false},
+		"default": {"receivers: {otlp: {protocols: {grpc: {max_concurrent_streams: 0}}}}", false},
+		"set":     {"receivers: {otlp: {protocols: {grpc: {max_concurrent_streams: 100}}}}", true},
+		"nothing": {"{}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tt.want, read(t, tt.yaml, false).Streams)
+		})
+	}
+}

@@ -99,6 +99,16 @@ func (bs *bodies) resize(b *body, size int64) (ok bool) {
 	return true
 }
 
+// count counts b as being of a size, whether or not there is room for that.
+func (bs *bodies) count(b *body, size int64) {
+	held := int64(cap(b.data))
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	*bs.like(held) -= held
+	*bs.like(size) += size
+	b.peer.add(size - held)
+}
+
 // greedy reports whether b must not wait, since it would keep from others what they wait for: its address has,
 // beside it, more than a quarter of what may be on its way in, and is not the only one.
 func (b *body) greedy() bool {
@@ -111,6 +121,11 @@ func (b *body) greedy() bool {
 func (b *body) room(ctx context.Context, size int64) error {
 	line := &b.door.bodies
 	if !b.greedy() && line.resize(b, size) {
+		return nil
+	}
+	if b.door.Observe {
+		b.door.Refuse(ctx, b.signal, admission.MemoryContended, size, b.door.wire.limit())
+		line.count(b, size)
 		return nil
 	}
 	start, pace := time.Now(), b.allowed.Swap(math.MaxInt64)

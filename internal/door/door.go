@@ -10,6 +10,7 @@ package door
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,8 @@ type Settings struct {
 	// metrics, logs, profiles, or empty where it is not known. Where receivers differ it is the heaviest.
 	Signal func(path string) string
 
+	// Observe lets everything in that the door itself would refuse; Refuse is told of it all the same.
+	Observe bool
 	// TenantByHeader says that a tenant can be told by the headers alone, before anybody authenticated it.
 	TenantByHeader bool
 	GRPCTap        bool  // refuse at the time of the headers
@@ -76,13 +79,26 @@ type Door struct {
 // New returns a door.
 func New(s Settings) *Door {
 	w := newWire(s.Memory)
+	heavy := newPlaces(s.QueueTimeout)
+	if s.Observe {
+		heavy.free = math.MaxInt // nobody waits for what is not enforced
+	}
 	return &Door{
 		Settings: s,
 		wire:     w,
-		heavy:    newPlaces(s.QueueTimeout),
+		heavy:    heavy,
 		buffers:  newBuffers(w),
 		protobuf: encoding.GetCodecV2("proto"),
 	}
+}
+
+// refuse returns the refusal of what the door does not let in, or nil where that is only observed.
+func (d *Door) refuse(ctx context.Context, signal string, reason admission.Reason, observed, limit int64) error {
+	e := d.Refuse(ctx, signal, reason, observed, limit)
+	if d.Observe {
+		return nil
+	}
+	return e
 }
 
 // Stats is the state of a door at one moment.

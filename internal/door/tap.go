@@ -58,12 +58,15 @@ func (d *Door) crowded(ctx context.Context, c *call, signal string) error {
 	if c.late.Load() {
 		open := d.connections.Load()
 		if open > d.MaxConnections {
-			return d.Refuse(ctx, signal, admission.Connections, open, d.MaxConnections)
+			return d.refuse(ctx, signal, admission.Connections, open, d.MaxConnections)
 		}
 		c.late.Store(false) // others have left
 	}
 	if observed, limit, over := c.peer.over(c.brought()); over {
-		return d.Refuse(ctx, signal, admission.MemoryContended, observed, limit)
+		if !d.Observe {
+			d.bodies.cutOff() // who is slow over HTTP must not keep others out
+		}
+		return d.refuse(ctx, signal, admission.MemoryContended, observed, limit)
 	}
 	return nil
 }

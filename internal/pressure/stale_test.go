@@ -61,6 +61,28 @@ func TestRefusalStartsACollectionWhenTheLastIsStale(t *testing.T) {
 	}
 }
 
+// A collection that others held up tells nothing of what the next one costs; two in a row do.
+func TestOneDearCollectionDelaysNobody(t *testing.T) {
+	const usual, dear = 100 * time.Millisecond, 10 * time.Second
+	b := NewBooks(start, Settings{GCFraction: 0.02})
+	at, r := start, Runtime{GCs: 1, Procs: 2}
+	for _, tt := range []struct{ cost, want time.Duration }{
+		{usual, 2 * time.Second}, // its own is not known
+		{dear, 250 * time.Second},
+		{usual, 2500 * time.Millisecond},
+		{dear, 2500 * time.Millisecond},
+		{usual, 2500 * time.Millisecond},
+		{dear, 2500 * time.Millisecond},
+		{dear, 250 * time.Second},
+	} {
+		at = at.Add(time.Hour)
+		r.GCs, r.GCTime = r.GCs+1, r.GCTime+tt.cost
+		collected(b, at, r)
+		require.False(t, b.Refused(at.Add(tt.want-time.Millisecond)))
+		require.True(t, b.Refused(at.Add(tt.want)))
+	}
+}
+
 func TestRefusalBeforeTheFirstCollection(t *testing.T) {
 	b := NewBooks(start, Settings{GCFraction: 0.02})
 	require.False(t, b.Refused(start.Add(time.Second)))
