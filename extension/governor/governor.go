@@ -58,16 +58,16 @@ type governor struct {
 	identified     atomic.Bool  // tenants are told apart
 	named          atomic.Bool  // by their data, among others
 	nobody         pool.Account // of requests whose data will tell whose they are
+	asynchronous   atomic.Bool  // batches live on in queues
 	countsBytes    atomic.Bool  // some rate is in bytes
 
 	mu struct {
 		sync.Mutex
-		sizing       sizing
-		asynchronous bool // batches live on in queues
-		announced    bool // the size has been logged
-		unreadable   bool // the last reading failed
-		soft         softLimit
-		users        map[user]*ceilings
+		sizing     sizing
+		announced  bool // the size has been logged
+		unreadable bool // the last reading failed
+		soft       softLimit
+		users      map[user]*ceilings
 	}
 
 	health  health // of the watch alone
@@ -126,7 +126,8 @@ func (g *governor) Start(_ context.Context, host component.Host) error {
 	g.health.host = host
 	g.disks.watch(g.config.Guard.Disks, nil)
 	g.disks.check(ctx, g)
-	g.look(ctx) // so that whoever comes first is judged by what there is
+	g.telemetry.GovernorGcForced.Add(ctx, 0) // so that it is there from the start
+	g.look(ctx)                              // so that whoever comes first is judged by what there is
 	var reader pressure.RuntimeReader
 	g.stop = g.onGC(func() { g.collected(reader.Read()) })
 	for _, watch := range [...]func(context.Context){g.watch, g.watchDisks, g.collectGarbage} {
@@ -144,7 +145,7 @@ func (g *governor) begin(m machine, r pressure.Runtime) error {
 	if err := g.config.resolve(m, false, r).check(g.config); err != nil {
 		return err // not even as large as it could be
 	}
-	g.mu.asynchronous = true
+	g.asynchronous.Store(true)
 	g.resizeLocked(m)
 	if err := g.loadOverrides(); err != nil {
 		return err
@@ -202,7 +203,7 @@ func (g *governor) Ready() error {
 func (g *governor) settle(holders []string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.asynchronous = len(holders) > 0
+	g.asynchronous.Store(len(holders) > 0)
 	g.resizeLocked(g.mu.sizing.machine)
 	s := g.mu.sizing
 	if err := s.check(g.config); err != nil {
@@ -220,7 +221,7 @@ func (g *governor) settle(holders []string) error {
 
 // resizeLocked makes the pool follow m, and what else is in memory.
 func (g *governor) resizeLocked(m machine) {
-	s := g.config.resolve(m, g.mu.asynchronous, *g.guard.runtime.Load())
+	s := g.config.resolve(m, g.asynchronous.Load(), *g.guard.runtime.Load())
 	g.mu.sizing = s
 	g.maxBatchMemory.Store(s.maxBatchMemory(g.config))
 	books := g.guard.books

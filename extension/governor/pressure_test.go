@@ -24,7 +24,7 @@ import (
 
 func TestWhatALeaseLeavesStaysWithItsTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := shared(t, nil) // a tenant may have 32 MiB
+		g := queued(t) // a tenant may have 32 MiB
 		lease, err := admit(t, g, "a", 20*mib, 1)
 		require.NoError(t, err)
 		gone := lease.ReleaseLater(nil)
@@ -56,8 +56,23 @@ func TestWhatALeaseLeavesStaysWithItsTenant(t *testing.T) {
 	})
 }
 
-func TestWhatIsLeftOfABatchOfSeveralTenantsIsTheirsByShare(t *testing.T) {
+// queued is a shared governor before an exporter with a queue.
+func queued(t *testing.T) *tested {
 	g := shared(t, nil)
+	require.NoError(t, g.NotifyConfigSnapshot(t.Context(), snapshot(t, asynchronous)))
+	return g
+}
+
+func TestWhereNothingKeepsDataNothingIsCarried(t *testing.T) {
+	g := shared(t, nil)
+	lease, err := admit(t, g, "a", 20*mib, 1)
+	require.NoError(t, err)
+	lease.ReleaseLater(nil)()
+	require.Zero(t, g.pool.Stats().Held+g.pool.Stats().Carried)
+}
+
+func TestWhatIsLeftOfABatchOfSeveralTenantsIsTheirsByShare(t *testing.T) {
+	g := queued(t)
 	r := traces(8*mib, 1)
 	r.Tenant, r.Others = "a", []admission.Share{{Tenant: "b", Memory: 2 * mib, Items: 1}}
 	lease, err := g.Admit(t.Context(), r)
@@ -74,7 +89,7 @@ func TestWhatIsLeftOfABatchOfSeveralTenantsIsTheirsByShare(t *testing.T) {
 }
 
 func TestAPartLeavesWhatPassedThroughIt(t *testing.T) {
-	g := shared(t, nil)
+	g := queued(t)
 	estimate := traces(10*mib, 1)
 	estimate.Provisional = true
 	root, err := g.Admit(from(t.Context(), "x-tenant", "a"), estimate)
@@ -99,7 +114,7 @@ func TestAPartLeavesWhatPassedThroughIt(t *testing.T) {
 }
 
 func TestWhatAPartOfAnEndedBatchLeavesIsNobodys(t *testing.T) {
-	g := shared(t, nil)
+	g := queued(t)
 	root, err := admit(t, g, "a", mib, 1)
 	require.NoError(t, err)
 	part, err := root.Settle(t.Context(), traces(2*mib, 1))
@@ -277,7 +292,7 @@ func TestACheckRefusesByStateAlone(t *testing.T) {
 
 func TestRefusalsForMemoryHaveGarbageCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := shared(t, nil)
+		g := queued(t)
 		lease, err := admit(t, g, "a", 30*mib, 1)
 		require.NoError(t, err)
 		defer lease.ReleaseLater(nil)()

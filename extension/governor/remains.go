@@ -23,8 +23,13 @@ type remain struct {
 	left   pressure.Left
 }
 
-// ReleaseLater implements admission.Lease.
+// ReleaseLater implements admission.Lease. Where nothing keeps data after it has answered, all of a batch is garbage
+// once its lease ends, and there is nothing to follow.
 func (l *lease) ReleaseLater(outcome error) (gone func()) {
+	if !l.ceilings.governor.asynchronous.Load() {
+		l.Release(outcome)
+		return func() {}
+	}
 	r, left := l.leave()
 	if !l.end(outcome, left...) {
 		for _, s := range left {

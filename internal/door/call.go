@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/stats"
@@ -34,6 +35,7 @@ type call struct {
 	body    mem.BufferSlice // its bytes
 	pooled  int64           // of those, from the pool of buffers
 	beside  int64           // and not from there, with what they take beside
+	turn    bool            // it is one of those whose message may come
 }
 
 // perCall is the memory that a call takes until its message is whole, beside the bytes of that: stack, stream,
@@ -43,6 +45,10 @@ const perCall = 16 << 10
 // perFrame is what a frame of 1 KiB or less takes beside its bytes: the allocation's rounding, a slice header
 // that is boxed, and a place in the list of buffers.
 const perFrame = 64
+
+// turnAfter is how long a call waits at most for its turn to bring its message, and how long one waits that the tap
+// refused and yet let in.
+const turnAfter = time.Second
 
 type (
 	connectionKey struct{}
@@ -104,6 +110,7 @@ func (w watcher) HandleRPC(ctx context.Context, s stats.RPCStats) {
 			c.begin()
 		default:
 			c.served()
+			c.wait(ctx)
 		}
 	case *stats.InPayload:
 		callOf(ctx).whole(s.Payload)
@@ -118,6 +125,34 @@ func (c *call) begin() {
 	c.coming.Store(true)
 	c.peer.begin(true)
 	c.peer.add(perCall)
+}
+
+// wait has the call wait for its turn to bring its message, which grpc does not read before. One that the tap
+// refused comes from whoever does not hear refusals: it waits as long as anybody may, which slows them down, and
+// where even that is too much it ends here. Its client sees a canceled call then, which OTLP has it retry.
+func (c *call) wait(ctx context.Context) {
+	if c.refused != nil {
+		if _, _, over := c.peer.over(0); over {
+			c.cancel(c.refused)
+			return
+		}
+		pause := time.NewTimer(turnAfter)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+	c.turn = c.peer.turn(ctx, turnAfter)
+}
+
+// read ends the call's turn, if it has one, with a message of that size.
+func (c *call) read(bytes int64) {
+	if c.turn {
+		c.turn = false
+		c.peer.read(bytes)
+	}
 }
 
 // arrived takes the call off those whose message is not whole. It may be called more than once, at any time.
@@ -142,6 +177,7 @@ func (c *call) depart() {
 func (c *call) whole(message any) {
 	c.arrived()
 	body, ok := c.door.kept.claim(message)
+	c.read(int64(body.Len()))
 	if !ok {
 		c.free()
 		return
@@ -199,6 +235,7 @@ func (c *call) free() {
 
 // end is the end of the call, wherever it ended.
 func (c *call) end() {
+	c.read(0)
 	c.free()
 	c.taken()
 }

@@ -16,6 +16,15 @@ import (
 	"github.com/otel-governor/otel-governor/internal/footprint"
 )
 
+const (
+	// streamWindow is what a client sends of a message before anybody asked for it, and so what a refused one costs.
+	// By itself grpc would raise it to 16 MiB for whoever is fast. A message that is longer takes one round trip
+	// more, in which grpc asks for all of it.
+	streamWindow = 64 << 10
+	// connectionWindow is what a connection carries in one round trip, of all its calls.
+	connectionWindow = 1 << 20
+)
+
 // signals are what the OTLP export methods carry.
 var signals = map[string]string{
 	"/opentelemetry.proto.collector.trace.v1.TraceService/Export":                  "traces",
@@ -33,6 +42,8 @@ func (d *Door) GRPCServerOptions() []grpc.ServerOption {
 		experimental.BufferPool(d.buffers),
 		grpc.ForceServerCodecV2(codec{CodecV2: d.protobuf, kept: &d.kept}),
 		grpc.StatsHandler(watcher{d}),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.ChainUnaryInterceptor(d.unary),
 		grpc.ChainStreamInterceptor(d.stream),
 	}

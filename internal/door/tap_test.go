@@ -87,6 +87,22 @@ func TestConnectionsOverTheLimit(t *testing.T) {
 	}
 }
 
+func TestWhatIsObservedIsLetIn(t *testing.T) {
+	told := make(chan admission.Reason, 1)
+	s := open(t, func(c *Settings) {
+		c.MaxConnections, c.Observe = 1, true
+		c.Refuse = func(_ context.Context, _ string, reason admission.Reason, _, _ int64) *admission.Error {
+			told <- reason
+			return &admission.Error{Reason: reason}
+		}
+	})
+	first := rawDial(t, s.address, "127.0.0.1")
+	first.heard(t)
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(1))
+	require.NoError(t, err)
+	require.Equal(t, admission.Connections, <-told)
+}
+
 // A sender that fills what it may have shuts out nobody but itself.
 func TestAnAddressThatFillsTheWireLeavesRoomForOthers(t *testing.T) {
 	if runtime.GOOS != "linux" {

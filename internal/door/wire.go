@@ -3,8 +3,10 @@
 package door
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -49,6 +51,8 @@ type peer struct {
 	users    int64 // who joined and has not left
 	requests int64 // here
 	coming   int64 // of those, whose bytes are still coming and not known to be this one's
+	reading  int64 // whose turn it is
+	typical  int64 // bytes of a message, as large as they lately were
 }
 
 func newWire(memory Memory) *wire {
@@ -66,7 +70,7 @@ func (w *wire) join(address string) *peer {
 	defer w.mu.Unlock()
 	p := w.mu.peers[address]
 	if p == nil {
-		p = &peer{wire: w, address: address}
+		p = &peer{wire: w, address: address, typical: w.limit() / 4}
 		w.mu.peers[address] = p
 	}
 	p.users++
@@ -143,6 +147,59 @@ func (p *peer) contendedLocked() bool {
 	return p.wire.mu.active > 1 || p.wire.mu.active == 1 && p.requests == 0
 }
 
+// turn returns true once the address has room for one more message, taken to be as large as its messages lately
+// were; then read must be called. It returns false when that takes too long, and the message comes all the same.
+func (p *peer) turn(ctx context.Context, patience time.Duration) bool {
+	if p.next() {
+		return true
+	}
+	look, enough := time.NewTicker(lookEvery), time.NewTimer(patience)
+	defer look.Stop()
+	defer enough.Stop()
+	for {
+		select {
+		case <-look.C:
+			if p.next() {
+				return true
+			}
+		case <-enough.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// next takes a turn, if there is room. One message always has its turn.
+func (p *peer) next() bool {
+	p.wire.mu.Lock()
+	defer p.wire.mu.Unlock()
+	if p.reading > 0 && p.bytes.Load()+(p.reading+1)*p.typical > p.ownLocked() {
+		return false
+	}
+	p.reading++
+	return true
+}
+
+// read ends a turn with a message of that size; 0 if it did not come.
+func (p *peer) read(bytes int64) {
+	p.wire.mu.Lock()
+	defer p.wire.mu.Unlock()
+	p.reading--
+	if bytes > 0 {
+		p.typical = max(bytes, p.typical-p.typical/8)
+	}
+}
+
+// ownLocked is the part of what may be on its way in that p may have.
+func (p *peer) ownLocked() int64 {
+	limit := p.wire.limit() / 4
+	if !p.contendedLocked() {
+		limit *= 3
+	}
+	return limit
+}
+
 // over reports whether p may not bring more bytes in for now, with what was observed and what is allowed. Own
 // is what the request that asks has here already; 0 if it is still to come.
 func (p *peer) over(own int64) (observed, limit int64, over bool) {
@@ -159,10 +216,7 @@ func (p *peer) over(own int64) (observed, limit int64, over bool) {
 		nobodys := max(0, total-w.claimed.Load())
 		observed += int64(float64(nobodys) * float64(p.coming) / float64(w.mu.coming))
 	}
-	limit /= 4
-	if !p.contendedLocked() {
-		limit *= 3
-	}
+	limit = p.ownLocked()
 	return observed, limit, observed >= limit
 }
 
