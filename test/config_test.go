@@ -370,7 +370,7 @@ func TestSizesAreBinaryWhateverTheSuffix(t *testing.T) {
 func TestShapesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for yaml, want := range map[string]string{
-		"extensions::governor::pool_size: 1GiB":           "'pool_size' is not a key here, allowed are admission, guard, memory, mode, telemetry, tenants",
+		"extensions::governor::pool_size: 1GiB":           "'pool_size' is not a key here, allowed are admission, door, guard, memory, mode, telemetry, tenants",
 		"extensions::governor::memory::size: 1GiB":        "'memory::size' is not a key here, allowed are gomemlimit_fraction, pool_fraction, pool_size, refresh_interval",
 		"processors::limiter::limits::max_queued: 1":      "'limits::max_queued' is not a key here, allowed are max_batch_items, max_batch_memory, max_concurrent, processing_timeout",
 		"processors::limiter::max_concurrent: 1":          "'max_concurrent' is not a key here, allowed are governor, limits, tenant_attribute",

@@ -53,11 +53,14 @@ func TestTelemetrygenThroughTheDefaultGateway(t *testing.T) {
 	c.wantIdle()
 	m := c.scrape()
 	pool, budget := m.sum("otelcol_governor_memory_desired_limit"), m.sum("otelcol_governor_memory_budget")
-	if l := c.wantLine("Memory pool sized"); pool != l.bytes("pool") || budget != l.bytes("budget") {
+	// What Go keeps beside its heap changes with every collection of garbage, and so does what is nobody's.
+	const little = 256 * mib
+	if l := c.wantLine("Memory pool sized"); pool != l.bytes("pool") || budget > l.bytes("budget") || budget < l.bytes("budget")-little {
 		t.Errorf("desired limit %d and budget %d, but the log says %v", pool, budget, l)
 	}
-	if limit := m.sum("otelcol_governor_memory_limit"); limit != min(pool, budget) {
-		t.Errorf("limit %d, want the smaller of the pool %d and the budget %d", limit, pool, budget)
+	unowned := m.sum("otelcol_governor_memory_unowned")
+	if limit, most := m.sum("otelcol_governor_memory_limit"), min(pool, budget); limit > most || limit < most-little || unowned > little {
+		t.Errorf("limit %d, want the smaller of the pool %d and of the budget %d, less what is nobody's, %d", limit, pool, budget, unowned)
 	}
 }
 
