@@ -5,9 +5,11 @@ package test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -56,6 +58,76 @@ func (c *cgroup) limit(bytes int64) {
 	if err := os.WriteFile(filepath.Join(c.dir, c.file), []byte(strconv.FormatInt(bytes, 10)), 0o644); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// kills returns how many processes the kernel has killed in the cgroup for want of memory.
+func (c *cgroup) kills() int64 {
+	c.t.Helper()
+	if c.source == "cgroup_v1" {
+		return c.figure("memory.oom_control", "oom_kill")
+	}
+	return c.figure("memory.events", "oom_kill")
+}
+
+// peak returns the most bytes that were used, page cache included.
+func (c *cgroup) peak() int64 {
+	c.t.Helper()
+	if c.source == "cgroup_v1" {
+		return c.figure("memory.max_usage_in_bytes", "")
+	}
+	return c.figure("memory.peak", "")
+}
+
+// pageCache returns the bytes of files that the kernel keeps in memory because somebody may want them again.
+func (c *cgroup) pageCache() int64 {
+	c.t.Helper()
+	if c.source == "cgroup_v1" {
+		return c.figure("memory.stat", "cache") - c.figure("memory.stat", "shmem")
+	}
+	return c.figure("memory.stat", "file") - c.figure("memory.stat", "shmem")
+}
+
+// figure returns the number behind a name in one of the cgroup's files, or the only one there is.
+func (c *cgroup) figure(file, name string) int64 {
+	c.t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.dir, file))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for said := range strings.Lines(string(text)) {
+		fields := append(strings.Fields(said), "")
+		if name == "" {
+			fields = append([]string{""}, fields...)
+		}
+		if fields[0] != name {
+			continue
+		}
+		n, err := strconv.ParseInt(fields[1], 10, 64)
+		if err != nil {
+			c.t.Fatalf("%s: %v", file, err)
+		}
+		return n
+	}
+	c.t.Fatalf("%s has no %s:\n%s", file, name, text)
+	return 0
+}
+
+// ballast fills so many bytes of the cgroup's memory that the kernel cannot take back, for which it needs no
+// process, until the function it returns is called.
+func (c *cgroup) ballast(bytes int64) (drop func()) {
+	c.t.Helper()
+	const shm = "/dev/shm" // by POSIX the place of shared memory
+	if !exists(shm) {
+		c.t.Skipf("skipped, not passed: no %s here", shm)
+	}
+	path := filepath.Join(shm, filepath.Base(c.dir))
+	fill := c.within([]string{"/bin/sh", "-c", `head -c "$1" /dev/zero >"$0"`, path, strconv.FormatInt(bytes, 10)})
+	drop = sync.OnceFunc(func() { _ = os.Remove(path) })
+	c.t.Cleanup(drop)
+	if out, err := exec.Command(fill[0], fill[1:]...).CombinedOutput(); err != nil {
+		c.t.Fatalf("ballast of %d bytes: %v\n%s", bytes, err, out)
+	}
+	return drop
 }
 
 // within returns a command that becomes args inside the cgroup.

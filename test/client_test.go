@@ -28,6 +28,7 @@ type answer struct {
 	status     *status.Status // OK where all was well
 	http       int            // 0 over gRPC
 	retryAfter string         // the header; "" over gRPC
+	closes     bool           // over HTTP: the client must come back by another connection
 }
 
 // protocol is a way to send OTLP. What a context has as outgoing gRPC metadata goes out as headers over HTTP too.
@@ -85,7 +86,9 @@ func overHTTP(kind string, marshal func(request) ([]byte, error), read func([]by
 			return failed(err)
 		}
 		defer resp.Body.Close()
-		a := answer{status: status.New(codes.OK, ""), http: resp.StatusCode, retryAfter: resp.Header.Get("Retry-After")}
+		a := answer{
+			status: status.New(codes.OK, ""), http: resp.StatusCode, retryAfter: resp.Header.Get("Retry-After"), closes: resp.Close,
+		}
 		if resp.StatusCode == http.StatusOK {
 			return a
 		}

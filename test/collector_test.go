@@ -32,7 +32,9 @@ type setup struct {
 	env      []string // NAME=value
 	sink     *sink    // what is behind it, as ${env:SINK}
 	cgroup   *cgroup  // what it runs in
+	mounts   *mounts  // what it sees of the file system
 	profiles bool     // the signal must be turned on by a feature gate
+	traced   bool     // it tells of its garbage collections
 }
 
 // collector is a running process.
@@ -40,6 +42,7 @@ type collector struct {
 	t                         *testing.T
 	grpc, http, metricsServer string // host:port
 	log                       *logbook
+	gcs                       *gcTrace // nil unless traced
 	cmd                       *exec.Cmd
 	exited                    chan struct{} // closed when cmd has been waited for
 	tmp                       string        // its TMPDIR, in which nothing may be written
@@ -105,6 +108,12 @@ func launch(t *testing.T, s setup) *collector {
 	if s.profiles {
 		args = append(args, "--feature-gates", "service.profilesSupport")
 	}
+	if s.traced { // on stderr, one word at a time, where no log can come in between
+		args = append(args, "--config", "yaml:service::telemetry::logs::output_paths: [stdout]")
+	}
+	if s.mounts != nil {
+		args = s.mounts.within(args)
+	}
 	if s.cgroup != nil {
 		args = s.cgroup.within(args)
 	}
@@ -120,6 +129,10 @@ func launch(t *testing.T, s setup) *collector {
 		t.Fatal(err)
 	}
 	c.cmd.Stdout, c.cmd.Stderr = in, in
+	if s.traced {
+		c.gcs = &gcTrace{others: c.log}
+		c.cmd.Stderr, c.cmd.Env = c.gcs, append(c.cmd.Env, "GODEBUG=gctrace=1")
+	}
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,17 @@ func before(t *testing.T, back *collector, yaml ...string) *collector {
 	return start(t, setup{config: "front.yaml", yaml: yaml, env: []string{"GRPC=" + back.grpc, "HTTP=http://" + back.http}})
 }
 
+// eachWay tells a story of a governed collector without a door and with one, as YAML.
+func eachWay(t *testing.T, tell func(*testing.T, string)) {
+	t.Helper()
+	for name, yaml := range map[string]string{"limiter": "", "door": atTheDoor} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tell(t, yaml)
+		})
+	}
+}
+
 // bySignal are the signals that go over different exporters.
 var bySignal = []signal{traces, logs}
 
@@ -29,8 +40,12 @@ var bySignal = []signal{traces, logs}
 // work is answered.
 func TestStockExportersRetryWhatCouldFitLater(t *testing.T) {
 	t.Parallel()
+	eachWay(t, retryWhatCouldFitLater)
+}
+
+func retryWhatCouldFitLater(t *testing.T, yaml string) {
 	s := startSink(t)
-	front, back := behind(t, s, setup{yaml: []string{"extensions::governor::admission: {queue_timeout: 500ms, max_queued_fraction: 1}"}})
+	front, back := behind(t, s, setup{yaml: []string{yaml, "extensions::governor::admission: {queue_timeout: 500ms, max_queued_fraction: 1}"}})
 	h := s.hold()
 	working := back.sending(grpcProtocol, traces, one("at work", filling))
 	s.wantArrival(h)
@@ -59,8 +74,12 @@ func TestStockExportersRetryWhatCouldFitLater(t *testing.T) {
 // TestStockExportersDropWhatCanNeverFit sends through both exporters what the governor refuses for good.
 func TestStockExportersDropWhatCanNeverFit(t *testing.T) {
 	t.Parallel()
+	eachWay(t, dropWhatCanNeverFit)
+}
+
+func dropWhatCanNeverFit(t *testing.T, yaml string) {
 	s := startSink(t)
-	front, back := behind(t, s, setup{})
+	front, back := behind(t, s, setup{yaml: []string{yaml}})
 	for n, sig := range bySignal {
 		wantAccepted(t, front.send(grpcProtocol, sig, one("never "+sig.name, impossible)))
 		if l := front.wantNthLine(n+1, "Exporting failed. Dropping data."); l.bytes("dropped_items") < 1 {
@@ -84,8 +103,12 @@ func TestStockExportersDropWhatCanNeverFit(t *testing.T) {
 // two requests where the rate allows one a second.
 func TestStockExportersComeBackWhenTheirRateAllows(t *testing.T) {
 	t.Parallel()
+	eachWay(t, comeBackWhenTheirRateAllows)
+}
+
+func comeBackWhenTheirRateAllows(t *testing.T, yaml string) {
 	s, by := startSink(t), byHeader(t)
-	back := start(t, setup{config: "governed.yaml", sink: s, profiles: true, yaml: append(by.yaml,
+	back := start(t, setup{config: "governed.yaml", sink: s, profiles: true, yaml: append(by.yaml, yaml,
 		"extensions::governor::tenants::defaults::rate: {requests_per_second: 1, burst: 1s}")})
 	front := before(t, back,
 		"exporters::otlp_grpc::headers: {"+headerName+": acme}", "exporters::otlp_http::headers: {"+headerName+": globex}")

@@ -35,6 +35,16 @@ func (l line) bytes(field string) int64 {
 	return i
 }
 
+// time returns when the line was written.
+func (l line) time(t *testing.T) time.Time {
+	t.Helper()
+	at, err := time.Parse("2006-01-02T15:04:05.000Z0700", l.text("ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
 // message matches lines by what they say.
 func message(prefix string) func(line) bool {
 	return func(l line) bool { return strings.HasPrefix(l.text("msg"), prefix) }

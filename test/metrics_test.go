@@ -19,32 +19,49 @@ type families map[string]*dto.MetricFamily
 // scrape reads a collector's telemetry as Prometheus does.
 func (c *collector) scrape() families {
 	c.t.Helper()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(c.exposition()))
+	m, err := c.tryScrape()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return families
+	return m
+}
+
+// tryScrape is for a process that may be gone.
+func (c *collector) tryScrape() (families, error) {
+	text, err := c.tryExposition()
+	if err != nil {
+		return nil, err
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(strings.NewReader(text))
 }
 
 // exposition returns the text that a scrape reads.
 func (c *collector) exposition() string {
 	c.t.Helper()
-	resp, err := http.Get("http://" + c.metricsServer + "/metrics")
+	text, err := c.tryExposition()
 	if err != nil {
 		c.t.Fatal(err)
+	}
+	return text
+}
+
+func (c *collector) tryExposition() (string, error) {
+	resp, err := http.Get("http://" + c.metricsServer + "/metrics")
+	if err != nil {
+		return "", err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return string(text)
+	return string(text), err
 }
 
 // sum adds the series of a metric that have all the labels, each as name=value. A histogram counts its
 // points. There is no such series: 0.
-func (m families) sum(name string, labels ...string) int64 {
+func (m families) sum(name string, labels ...string) int64 { return int64(m.value(name, labels...)) }
+
+// value is sum of what has a fraction.
+func (m families) value(name string, labels ...string) float64 {
 	var sum float64
 	for _, s := range m[name].GetMetric() {
 		if !hasLabels(s, labels) {
@@ -59,7 +76,7 @@ func (m families) sum(name string, labels ...string) int64 {
 			sum += float64(s.Histogram.GetSampleCount())
 		}
 	}
-	return int64(sum)
+	return sum
 }
 
 func hasLabels(s *dto.Metric, want []string) bool {

@@ -17,7 +17,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	_ "google.golang.org/grpc/encoding/gzip" // which exporters use unless told otherwise
+	"google.golang.org/grpc/status"
 )
 
 // sink is the OTLP server behind a collector. It counts every item, and answers when the test lets it.
@@ -30,6 +32,9 @@ type sink struct {
 	sums map[string]int64 // signal: items
 	held *hold            // nil: everything is answered at once
 	slow slowness
+	even time.Duration // how long everything takes
+	away bool          // everything is answered with Unavailable
+	back time.Time     // when the first request was taken after that
 }
 
 // hold keeps the requests that come while it is in force and whose first item's id begins with prefix.
@@ -71,8 +76,12 @@ func startSink(t *testing.T) *sink {
 // take counts a request, once the test lets it be answered. A caller that goes away before has sent nothing.
 func (s *sink) take(ctx context.Context, from signal, ids []string) error {
 	s.mu.Lock()
-	h, slow := s.held, s.slow
+	h, slow, even, away := s.held, s.slow, s.even, s.away
 	s.mu.Unlock()
+	if away {
+		return status.Error(codes.Unavailable, "not now")
+	}
+	pause(ctx, even)
 	first := append(ids, "")[0]
 	if slow.takes > 0 && strings.HasPrefix(first, slow.prefix) {
 		select {
@@ -91,6 +100,9 @@ func (s *sink) take(ctx context.Context, from signal, ids []string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.back.IsZero() {
+		s.back = time.Now()
+	}
 	for _, id := range ids {
 		if id != "" {
 			s.seen[id]++
@@ -138,6 +150,26 @@ func (s *sink) release(h *hold) {
 	}
 }
 
+// fail makes every request from now on be answered with Unavailable, or no longer.
+func (s *sink) fail(away bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away, s.back = away, time.Time{}
+}
+
+// wantBack waits for the first request to be taken, and returns when that was.
+func (s *sink) wantBack() time.Time {
+	s.t.Helper()
+	var back time.Time
+	eventually(s.t, "the first request is taken", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		back = s.back
+		return !back.IsZero()
+	})
+	return back
+}
+
 // received returns how many items of a signal came.
 func (s *sink) received(signal string) int64 {
 	s.mu.Lock()
@@ -155,12 +187,18 @@ func (s *sink) count() int {
 // wantOnce checks that just these items came, each once.
 func (s *sink) wantOnce(ids []string) {
 	s.t.Helper()
+	s.wantTimes(1, ids)
+}
+
+// wantTimes checks that just these items came, each so often.
+func (s *sink) wantTimes(n int, ids []string) {
+	s.t.Helper()
 	s.mu.Lock()
 	left := maps.Clone(s.seen)
 	s.mu.Unlock()
 	for _, id := range ids {
-		if left[id] != 1 {
-			s.t.Errorf("%s came %d times, want once", id, left[id])
+		if left[id] != n {
+			s.t.Errorf("%s came %d times, want %d", id, left[id], n)
 		}
 		delete(left, id)
 	}

@@ -25,7 +25,8 @@ service:
     metrics: {readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: 8888}}}}]}
 `
 
-// TestV2LimitsGovernInAMachine runs the collector below cgroup v2 with a real kernel.
+// TestV2LimitsGovernInAMachine runs the collector below cgroup v2 with a real kernel. Probes that version 1 does
+// not offer are part of it.
 func TestV2LimitsGovernInAMachine(t *testing.T) {
 	cache, err := vm.DefaultCache()
 	if err != nil {
@@ -72,12 +73,16 @@ func TestV2LimitsGovernInAMachine(t *testing.T) {
 	for key, want := range map[string]string{
 		"reply":  `{"partialSuccess":{}}`,
 		"items":  `otelcol_limiter_items{otelcol_component_id="limiter",otelcol_component_outcome="success",otelcol_signal="logs"} 3`,
+		"level":  "otelcol_governor_pressure_level 0",
 		"cgroup": "0::/pod/container",
 		"code":   "0",
 	} {
 		if got := result.Values[key]; got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}
+	}
+	if said := result.Values["unreadable"]; !strings.Contains(said, `"probe":"memory_pressure"`) {
+		t.Errorf("unreadable: %q, want a warning of memory_pressure", said)
 	}
 	if events := result.Values["events"]; !strings.Contains(events, "oom_kill 0") {
 		t.Errorf("the kernel killed somebody: %s", events)

@@ -18,8 +18,9 @@ const disksInterval = time.Second
 
 // disks are those that queues are written to.
 type disks struct {
-	mu  sync.Mutex
-	all []watched
+	checking sync.Mutex // one at a time
+	mu       sync.Mutex
+	all      []watched
 }
 
 // watched is the disk that holds a path.
@@ -86,6 +87,8 @@ func (g *governor) watchDisks(ctx context.Context) {
 
 // check reads the disks.
 func (d *disks) check(ctx context.Context, g *governor) {
+	d.checking.Lock()
+	defer d.checking.Unlock()
 	for i := range d.states() {
 		d.mu.Lock()
 		w := d.all[i]

@@ -173,12 +173,13 @@ func (g *governor) alone(host component.Host) error {
 
 // NotifyConfigSnapshot implements extensioncapabilities.ConfigSnapshotWatcher: it decides what share of
 // the memory limit becomes the pool.
-func (g *governor) NotifyConfigSnapshot(_ context.Context, snapshot extensioncapabilities.ConfigSnapshot) error {
+func (g *governor) NotifyConfigSnapshot(ctx context.Context, snapshot extensioncapabilities.ConfigSnapshot) error {
 	a := advice.Read(snapshot.Effective(), len(g.config.Tenants.MetadataKeys) > 0)
 	for _, w := range a.Warnings {
 		g.logger.Warn(w)
 	}
 	g.disks.watch(g.config.Guard.Disks, a.Directories)
+	g.disks.check(ctx, g)
 	g.signals.Store(&a.Signals)
 	if !a.Streams { // else whoever set it knows better
 		g.door.MaxStreams = g.config.Admission.MaxConcurrent + g.config.Admission.MaxQueued

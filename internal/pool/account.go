@@ -163,9 +163,10 @@ func (p *Pool) overLocked(a *Account, slots, bytes int64) Result {
 
 // mostLocked returns the bytes that a may have although others want some too. What it holds comes back
 // soon, so all that is free is its to take, unless the pool is squeezed. What it carries may stay for long:
-// no backlog grows beyond its owner's fair share when less than as much is left that nobody carries.
+// no backlog grows beyond its owner's fair share when less than three times as much is left that nobody carries, so
+// that the first to come takes a quarter and many others find their shares of the rest.
 func (p *Pool) mostLocked(a *Account) int64 {
-	if !p.mu.squeezed && a.carried <= p.mu.capacity-p.mu.carried-p.mu.owed || p.aloneLocked(a) {
+	if !p.mu.squeezed && 3*a.carried <= p.mu.capacity-p.mu.carried-p.mu.owed || p.aloneLocked(a) {
 		return math.MaxInt64
 	}
 	share, _ := p.shareLocked(a)

@@ -25,15 +25,11 @@ func TestCarried(t *testing.T) {
 			B acquire 30 account=x     | B OverBytes 60/50
 			C acquire 20 account=x     | C granted`,
 		"counts for the order": `
-			x carry 30                 |
-			A acquire 70 account=z     | A granted
-			B acquire 20 account=x     |
-			C acquire 20 account=y     |
-			A release                  | B granted, C granted
-			D acquire 30 account=x     | D granted
-			E acquire 20 account=x     |
-			F acquire 20 account=y     |
-			C release                  | F granted`,
+			x carry 15                 |
+			A acquire 85 account=z     | A granted
+			B acquire 85 account=x     |
+			C acquire 85 account=y     |
+			A release                  | C granted`,
 		"may be all of the pool for one who is alone": `
 			x carry 80                 |
 			A acquire 20 account=x     | A granted`,
@@ -46,11 +42,11 @@ func TestCarried(t *testing.T) {
 			x carry 45                 |
 			y carry 45                 |
 			A acquire 5 account=x      | A granted`,
-		"is no reason to refuse while as much is free": `
-			x carry 40                 |
+		"is no reason to refuse while three times as much is left": `
+			x carry 20                 |
 			y carry 1                  |
 			z carry 1                  |
-			A acquire 10 account=x     | A granted`,
+			A acquire 60 account=x     | A granted`,
 	} {
 		t.Run(name, func(t *testing.T) { play(t, small(), story) })
 	}
