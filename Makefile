@@ -12,7 +12,7 @@ PACKAGES = $$(go list ./... | grep -v /_build)
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-all test stories stories-v2 lint generate check-generated bench fuzz clean
+.PHONY: help run build build-all test stories stories-v2 demo lint generate check-generated bench fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,9 @@ stories-v2: build ## Run the stories of cgroup v2 in a virtual machine
 	@test/vm/prepare.sh
 	@echo "==> stories over $(BIN) in a virtual machine"
 	@go test -count=1 -tags stories -timeout 30m -v -run V2 ./test
+
+demo: build ## Show in a minute what the governor promises, beside memory_limiter under the same load
+	@go run ./test/demo -collector $(BIN)
 
 lint: ## Format check, go vet and staticcheck
 	@echo "==> gofumpt"; out=$$($(TOOLS) gofumpt -l $$(git ls-files '*.go' ':!*generated_*')); test -z "$$out" || { echo "$$out"; exit 1; }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bomb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Load is what the clients of one tenant send.
+type Load struct {
+	Tenant    string
+	Protocol  Protocol
+	Payload   Payload
+	Size      int           // bytes of the payload, before any compression
+	Clients   int           // connections
+	PerSecond int           // requests of them all, sent when they are due; 0: each client as fast as it is answered
+	Deadline  time.Duration // of each request
+	Nice      int           // how much the process yields to others
+
+	Address string        // filled in by the contest
+	Lasts   time.Duration // so is this
+}
+
+// Tally is what became of a load.
+type Tally struct {
+	Sent    int
+	Answers map[string]int
+	Took    []time.Duration // of what was accepted, in ascending order, from when it was due
+}
+
+// Share is the part of what was sent that was accepted.
+func (t Tally) Share() float64 { return float64(t.Answers[Accepted]) / float64(max(1, t.Sent)) }
+
+// Quantile returns how long at most a part of what was accepted took.
+func (t Tally) Quantile(q float64) time.Duration {
+	if len(t.Took) == 0 {
+		return 0
+	}
+	return t.Took[min(len(t.Took)-1, int(q*float64(len(t.Took))))]
+}
+
+// loadVariable carries a load to the process that sends it.
+const loadVariable = "OTEL_GOVERNOR_TEST_LOAD"
+
+// BecomeClient makes the process a client, if a [Contest] started it as one, and does not return then.
+func BecomeClient() {
+	text := os.Getenv(loadVariable)
+	if text == "" {
+		return
+	}
+	if err := beClient(text); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// beClient prepares, says so, waits for the end of standard input, sends, and says what became of it.
+func beClient(text string) error {
+	var l Load
+	if err := json.Unmarshal([]byte(text), &l); err != nil {
+		return err
+	}
+	senders, err := l.senders(l.Clients)
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(l.send(senders))
+}
+
+// send sends for as long as the load lasts and waits for the answers.
+func (l Load) send(senders []sender) Tally {
+	t := Tally{Answers: map[string]int{}}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	one := func(send sender, due time.Time) {
+		ctx, cancel := context.WithDeadline(context.Background(), due.Add(l.Deadline))
+		defer cancel()
+		answer := send(ctx)
+		took := time.Since(due)
+		mu.Lock()
+		defer mu.Unlock()
+		t.Sent++
+		t.Answers[answer]++
+		if answer == Accepted {
+			t.Took = append(t.Took, took)
+		}
+	}
+	begin := time.Now()
+	if l.PerSecond == 0 {
+		for _, send := range senders {
+			all.Go(func() {
+				for time.Since(begin) < l.Lasts {
+					one(send, time.Now())
+				}
+			})
+		}
+	} else {
+		for n := range int(l.Lasts.Seconds() * float64(l.PerSecond)) {
+			due := begin.Add(time.Duration(n) * time.Second / time.Duration(l.PerSecond))
+			time.Sleep(time.Until(due))
+			all.Go(func() { one(senders[n%len(senders)], due) })
+		}
+	}
+	all.Wait()
+	slices.Sort(t.Took)
+	return t
+}
