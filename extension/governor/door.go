@@ -41,6 +41,7 @@ func (g *governor) newDoor() *door.Door {
 		},
 		Critical:       func() bool { return g.guard.levels.Level() == pressure.Critical },
 		Easy:           g.easy,
+		Known:          g.known,
 		Signal:         g.signalOf,
 		Observe:        c.Mode == ModeObserve,
 		TenantByHeader: len(c.Tenants.AuthAttributes) == 0,
@@ -58,6 +59,20 @@ func (g *governor) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, e
 // GetHTTPHandler implements extensionmiddleware.HTTPServer.
 func (g *governor) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
 	return func(_ context.Context, next http.Handler) (http.Handler, error) { return g.door.HTTPHandler(next), nil }, nil
+}
+
+// known returns the name of the tenant that ctx speaks for if it has an override, or somebody but the client vouches
+// for it.
+func (g *governor) known(ctx context.Context) string {
+	if !g.names(ctx, admission.Request{}) {
+		return ""
+	}
+	t, known := g.member(ctx, "")
+	defer t.Unpin()
+	if !known || t.Untrusted() {
+		return ""
+	}
+	return t.Name()
 }
 
 // easy returns how large a batch may be at its worst to be let in unweighed: there must be room for many of

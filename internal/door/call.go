@@ -27,6 +27,7 @@ type call struct {
 	cancel  context.CancelCauseFunc // nil where there is no tap
 	served  func() bool             // tells that grpc serves it; nil where there is no tap
 
+	spared string      // the tenant for whose sake it was let in
 	here   atomic.Bool // counted with its peer
 	coming atomic.Bool // its message is not whole yet
 
@@ -168,6 +169,7 @@ func (c *call) arrived() {
 func (c *call) depart() {
 	c.arrived()
 	if c.here.CompareAndSwap(true, false) {
+		c.door.spared.give(c)
 		c.peer.end()
 		c.peer.add(-perCall)
 	}

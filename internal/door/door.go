@@ -35,6 +35,9 @@ type Settings struct {
 	// worst, without being weighed and with its items unknown: a small part of what is free now, within that
 	// tenant's max_batch_memory, and 0 for a tenant who is held to a number of items. Nil: all are weighed.
 	Easy func(ctx context.Context) int64
+	// Known returns the name of the tenant that ctx speaks for if it is one that nobody can invent, or nothing. Nil:
+	// nobody is.
+	Known func(ctx context.Context) string
 	// Signal returns the signal that an HTTP path carries by the configuration of the receivers: traces,
 	// metrics, logs, profiles, or empty where it is not known. Where receivers differ it is the heaviest.
 	Signal func(path string) string
@@ -70,6 +73,7 @@ type Door struct {
 	buffers     *buffers
 	kept        kept
 	arriving    arriving
+	spared      spared
 	protobuf    encoding.CodecV2 // decodes what the door keeps
 	connections atomic.Int64     // open
 	bodies      bodies

@@ -27,6 +27,7 @@ const (
 func (d *Door) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	c := &call{door: d, connection: connectionOf(ctx)}
 	if err := d.turnAway(ctx, c, info); err != nil {
+		d.spared.give(c)
 		if d.mayLeave(ctx, c.peer.address) {
 			return ctx, err
 		}
@@ -42,12 +43,12 @@ func (d *Door) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 // turnAway returns the refusal of a call by the state of things alone, or nil.
 func (d *Door) turnAway(ctx context.Context, c *call, info *tap.Info) error {
 	signal := signals[info.FullMethodName]
-	if err := d.crowded(ctx, c, signal); err != nil {
-		return err
-	}
 	// A context without a name has only what holds for all looked at.
 	if d.TenantByHeader {
 		ctx = client.NewContext(ctx, client.Info{Addr: c.remote, Metadata: client.NewMetadata(info.Header)})
+	}
+	if err := d.crowded(ctx, c, signal); err != nil {
+		return err
 	}
 	return d.Governor.Check(ctx, admission.Request{Signal: signal})
 }
@@ -62,7 +63,7 @@ func (d *Door) crowded(ctx context.Context, c *call, signal string) error {
 		}
 		c.late.Store(false) // others have left
 	}
-	if observed, limit, over := c.peer.over(c.brought()); over {
+	if observed, limit, over := c.peer.over(c.brought()); over && !d.spared.take(c, d.known(ctx)) {
 		if !d.Observe {
 			d.bodies.cutOff() // who is slow over HTTP must not keep others out
 		}

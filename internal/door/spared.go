@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package door
+
+import (
+	"context"
+	"sync"
+)
+
+// spareCalls is how many calls of one known tenant come in although too much is on its way in already. Tenants
+// behind one proxy share its address, so that what one of them sends would keep the others out: gRPC does not tell
+// the size of a message before it comes, and sixteen of 4 MB may come at once.
+const spareCalls = 2
+
+// spared are the calls that were let in for their tenant's sake. The price is that a known tenant brings in two
+// messages more than there is room for; it is safe for concurrent use.
+type spared struct {
+	mu    sync.Mutex
+	calls map[string]int // by tenant
+}
+
+// known returns the name of the tenant that ctx speaks for if it is one that nobody invented.
+func (d *Door) known(ctx context.Context) string {
+	if d.Known == nil {
+		return ""
+	}
+	return d.Known(ctx)
+}
+
+// take lets c in for the sake of a tenant, unless there is none or it has as many here as may be.
+func (s *spared) take(c *call, tenant string) bool {
+	if tenant == "" {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls[tenant] >= spareCalls {
+		return false
+	}
+	if s.calls == nil {
+		s.calls = map[string]int{}
+	}
+	s.calls[tenant]++
+	c.spared = tenant
+	return true
+}
+
+// give takes c off, if it was let in so.
+func (s *spared) give(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.spared == "" {
+		return
+	}
+	if s.calls[c.spared]--; s.calls[c.spared] == 0 {
+		delete(s.calls, c.spared)
+	}
+	c.spared = ""
+}
