@@ -65,9 +65,10 @@ func TestReadinessFailsOnceCriticalHasLasted(t *testing.T) {
 			c := start(t, setup{config: "gateway.yaml", cgroup: g, yaml: []string{
 				fmt.Sprintf(healthy, endpoint), lowered, fmt.Sprintf("extensions::governor::guard::exempt_loopback: %v", exempt),
 			}})
-			if r := ready(t, endpoint); r.code != http.StatusOK || r.status != "StatusOK" {
-				t.Errorf("at the beginning: %+v", r)
-			}
+			eventually(t, "it is ready", func() bool { // who tells of it hears a little later
+				r := ready(t, endpoint)
+				return r.code == http.StatusOK && r.status == "StatusOK"
+			})
 			drop := g.ballast(limit / 10 * 7)
 			eventually(t, "the level is critical", func() bool { return c.level() == 2 })
 			critical := c.turns()[0]
