@@ -20,7 +20,7 @@ func TestHealthyExporterRefusesNobody(t *testing.T) {
 	for _, name := range lights {
 		sources = append(sources, startSource(t, tenant{c, name, by}, 64<<10, 8))
 	}
-	time.Sleep(20 * time.Second)
+	<-time.After(20 * time.Second)
 	var ids []string
 	for _, source := range sources {
 		source.stop()
@@ -65,7 +65,7 @@ func TestSlowDrainIsNobodysEnd(t *testing.T) {
 	for _, name := range lights {
 		sources = append(sources, startPaced(t, tenant{c, name, by}, weight, 4*takes/14))
 	}
-	time.Sleep(lasts)
+	<-time.After(lasts)
 	var ids []string
 	for _, source := range sources {
 		source.stop()

@@ -33,7 +33,7 @@ func TestLoadAroundAThresholdDoesNotFlap(t *testing.T) {
 			wantLater(t, a, "memory_contended") // beside what is left of the last
 		}
 		told[ready(t, endpoint)] = true
-		time.Sleep(time.Duration(random.Int64N(int64(3 * hold))))
+		<-time.After(time.Duration(random.Int64N(int64(3 * hold))))
 	}
 	s.release(h)
 	wantAccepted(t, <-held)

@@ -50,7 +50,7 @@ extensions::governor: {memory: {gomemlimit_fraction: 0.3}, guard: {elevated_frac
 		if time.Since(began) > patience {
 			t.Fatal("refused for ever")
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 	}
 	now := time.Now()
 	t.Logf("after %d batches of 1 MiB refused for %.1f s: %v", n, now.Sub(began).Seconds(), c.gcs.between(time.Time{}, now))
@@ -89,7 +89,7 @@ func TestHealthyProcessIsNotAlarmed(t *testing.T) {
 	eventually(t, "0.45 of the limit is found alive", func() bool {
 		return float64(c.gcs.between(began, time.Now()).live) >= 0.45*limit
 	})
-	time.Sleep(busy)
+	<-time.After(busy)
 	load.stop()
 	saw := c.gcs.between(began, time.Now())
 	moments := look()

@@ -66,7 +66,7 @@ func startOutage(t *testing.T, governed bool, yaml string) *outage {
 // last has it last.
 func (o *outage) last(d time.Duration) {
 	look, began := watch(o.t, o.c, 500*time.Millisecond), time.Now()
-	time.Sleep(d)
+	<-time.After(d)
 	o.moments, o.gcs = look(), o.c.gcs.between(began, time.Now())
 	o.t.Logf("while the server is away:%s", table(o.moments))
 	o.t.Logf("%v; OOM kills %d, peak %d MiB of %d", o.gcs, o.cgroup.kills(), o.cgroup.peak()/mib, tightLimit/mib)
@@ -87,12 +87,12 @@ func (o *outage) end(goodFor time.Duration) {
 	}
 	o.sink.fail(false)
 	look, back := watch(o.t, o.c, 500*time.Millisecond), o.sink.wantBack()
-	time.Sleep(time.Until(back.Add(recovers)))
+	<-time.After(time.Until(back.Add(recovers)))
 	var before []tally
 	for _, p := range o.paced {
 		before = append(before, p.tally())
 	}
-	time.Sleep(goodFor)
+	<-time.After(goodFor)
 	o.flood.stop()
 	ids := o.flood.ids()
 	for i, p := range o.paced {

@@ -19,7 +19,7 @@ func TestNothingIsDroppedWhileTheLimitMoves(t *testing.T) {
 	load := startSource(t, nobody(c), 128<<10, 4)
 	began, before := time.Now(), int64(limit)
 	for n, now := range []int64{limit / 2, limit} {
-		time.Sleep(each)
+		<-time.After(each)
 		g.limit(now)
 		l := c.wantNthLine(n+1, "Memory pool resized")
 		if l.bytes("pool") != now/2 || l.bytes("pool_before") != before/2 ||
@@ -29,7 +29,7 @@ func TestNothingIsDroppedWhileTheLimitMoves(t *testing.T) {
 		c.wantSizes(now/2, 0.9*float64(now))
 		before = now
 	}
-	time.Sleep(each)
+	<-time.After(each)
 	load.stop()
 	ids := load.ids()
 	t.Logf("%v; %v; kills %d", load.tally(), c.gcs.between(began, time.Now()), g.kills())

@@ -60,7 +60,7 @@ func (s *sender) dribble(bytes int) {
 		if _, err := s.Conn.Write(make([]byte, bytes/8)); err != nil {
 			return
 		}
-		time.Sleep(time.Second / 8)
+		<-time.After(time.Second / 8)
 	}
 }
 
@@ -75,7 +75,7 @@ func inBubble(t *testing.T, story func(*testing.T, *house)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		story(t, h)
-		time.Sleep(time.Second) // so that all senders find out
+		<-time.After(time.Second) // so that all senders find out
 		h.requireEmpty(t)
 	})
 }

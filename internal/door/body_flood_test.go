@@ -37,14 +37,14 @@ func TestSlowBodiesHoldWhatTheySentAndNoNeighbourUp(t *testing.T) {
 				var senders sync.WaitGroup
 				for i := range 500 {
 					senders.Go(func() {
-						time.Sleep(time.Duration(i) * time.Millisecond)
+						<-time.After(time.Duration(i) * time.Millisecond)
 						again(func() {
 							s := h.send(address(i), -1)
 							for range 600 {
 								if _, err := s.Conn.Write(make([]byte, 1<<10)); err != nil {
 									break
 								}
-								time.Sleep(time.Second)
+								<-time.After(time.Second)
 								select {
 								case <-done:
 									_ = s.Conn.Close()
@@ -74,7 +74,7 @@ func TestSlowBodiesHoldWhatTheySentAndNoNeighbourUp(t *testing.T) {
 				var most int64
 				var longest time.Duration
 				for range 50 { // five seconds
-					time.Sleep(100 * time.Millisecond)
+					<-time.After(100 * time.Millisecond)
 					start := time.Now()
 					s := h.send("neighbour", -1)
 					s.body(100_000)

@@ -19,7 +19,7 @@ func TestASlowBodyIsLetBeWhileNobodyWaits(t *testing.T) {
 		s := h.send("a", -1)
 		for range 60 {
 			s.body(1 << 10)
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		_ = s.Conn.Close()
 		code, text := s.answer()
@@ -74,7 +74,7 @@ func TestSmallBodiesThatAreSlowGiveWayToOneThatIsNot(t *testing.T) {
 			s.body(heavyFrom - 1)
 			slow = append(slow, s)
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		neighbour := h.send("neighbour", -1)
 		neighbour.body(1000)
 		_ = neighbour.Conn.Close()
@@ -100,7 +100,7 @@ func TestAStalledBodyGivesWayToWhoFindsNoRoom(t *testing.T) {
 			inBubble(t, func(t *testing.T, h *house) {
 				stalled := h.send("a", -1)
 				stalled.body(full)
-				time.Sleep(ahead + time.Millisecond)
+				<-time.After(ahead + time.Millisecond)
 
 				start := time.Now()
 				neighbour := h.send(tt.from, tt.length)
@@ -143,7 +143,7 @@ func TestABodyWaitsForRoomThatMessagesOfOthersTake(t *testing.T) {
 			s.body(1000)
 			_ = s.Conn.Close()
 		}()
-		time.Sleep(h.QueueTimeout / 2)
+		<-time.After(h.QueueTimeout / 2)
 		require.Equal(t, h.wire.limit(), h.wire.total.Load(), "nothing has been taken")
 		h.wire.add(-h.wire.limit())
 		code, _ := s.answer()
@@ -156,7 +156,7 @@ func TestABodyAtThePaceIsNotCutOff(t *testing.T) {
 		steady := h.send("a", -1)
 		steady.body(full)
 		go steady.dribble(slowest)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		neighbour := h.send("b", -1)
 		go neighbour.body(large)
 		code, text := neighbour.answer()
@@ -174,7 +174,7 @@ func TestABodyBelowThePaceIsCutOff(t *testing.T) {
 		slow := h.send("a", -1)
 		slow.body(full)
 		go slow.dribble(slowest - 1<<10)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		neighbour := h.send("b", -1)
 		neighbour.body(large)
 		_ = neighbour.Conn.Close()
@@ -232,7 +232,7 @@ func TestAClientThatLeavesWhileItWaitsIsForgotten(t *testing.T) {
 		holder.body(full)
 		waiting := h.send("b", -1)
 		go waiting.body(large)
-		time.Sleep(lookEvery / 2)
+		<-time.After(lookEvery / 2)
 		start := time.Now()
 		waiting.end()
 		_, text := waiting.answer()

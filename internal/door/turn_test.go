@@ -41,10 +41,10 @@ func TestABurstOfAnAddressComesInTurn(t *testing.T) {
 
 				assert.True(t, <-turns)
 				p.read(100)
-				time.Sleep(2 * lookEvery)
+				<-time.After(2 * lookEvery)
 				assert.Len(t, turns, k.together, "one goes, one comes")
 
-				time.Sleep(turnAfter)
+				<-time.After(turnAfter)
 				assert.Len(t, turns, cap(turns)-1, "nobody waits for longer")
 			})
 		})
