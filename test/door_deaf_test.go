@@ -79,6 +79,7 @@ func TestSlowBodiesAreBounded(t *testing.T) {
 // waits.
 func stallsBeside(t *testing.T, protocol bomb.Protocol, connections int, say func(*bomb.Collector, net.Conn) error) {
 	o := besideBombs(30 * time.Second)
+	o.YAML = append(o.YAML, "receivers::otlp::protocols::grpc::max_recv_msg_size_mib: 64") // what is announced may come
 	o.Neighbor.Protocol, o.Offender = protocol, bomb.Load{}
 	o.Beside = func(c *bomb.Collector) (func() error, error) {
 		to := c.GRPC
@@ -88,6 +89,10 @@ func stallsBeside(t *testing.T, protocol bomb.Protocol, connections int, say fun
 		var all sync.WaitGroup
 		var conns []net.Conn
 		end := func() error {
+			wire := (&collector{t: t, metricsServer: c.Metrics}).scrape().sum("otelcol_governor_wire_usage")
+			if t.Logf("%d bytes on their way in at the end", wire); wire == 0 {
+				t.Error("nobody stalls")
+			}
 			for _, conn := range conns {
 				conn.Close()
 			}

@@ -55,7 +55,7 @@ func TestRefusingUndecodedCostsAFifth(t *testing.T) {
 extensions::governor::admission::max_batch_items: 10
 extensions::governor::tenants::defaults::breaker::breaches: 1000000`}, yaml...)
 		o.Offender = o.Neighbor
-		o.Neighbor, o.Offender.PerSecond, o.Offender.Size = bomb.Load{}, 200, 1_000_000
+		o.Neighbor, o.Offender.PerSecond, o.Offender.Size = bomb.Load{}, 50, 1_000_000
 		o.Beside = func(bc *bomb.Collector) (func() error, error) {
 			c := &collector{t: t, metricsServer: bc.Metrics}
 			before, err := c.tryScrape()

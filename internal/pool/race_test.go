@@ -201,7 +201,8 @@ func TestWhatIsGrantedTooLateGoesToTheNext(t *testing.T) {
 					account pool.Account
 					gate    = pool.NewGate(1)
 					late    = &goner{Context: t.Context()}
-					answers = make(chan pool.Outcome, 2)
+					tooLate = make(chan pool.Outcome, 1)
+					answer  = make(chan pool.Outcome, 1)
 
 					a, b, next pool.Lease
 				)
@@ -209,16 +210,16 @@ func TestWhatIsGrantedTooLateGoesToTheNext(t *testing.T) {
 				require.Equal(t, pool.Granted, p.Acquire(t.Context(), &a, half).Outcome)
 				require.Equal(t, pool.Granted, p.Acquire(t.Context(), &b, half).Outcome)
 				go func() {
-					answers <- wait(late, p, &a, pool.Request{Account: &account, Gate: gate, Bytes: 10}).Outcome
+					tooLate <- wait(late, p, &a, pool.Request{Account: &account, Gate: gate, Bytes: 10}).Outcome
 				}()
 				synctest.Wait()
-				go func() { answers <- p.Acquire(t.Context(), &next, half).Outcome }()
+				go func() { answer <- p.Acquire(t.Context(), &next, half).Outcome }()
 				synctest.Wait()
 
 				late.gone.Store(true)
 				b.Release()
-				require.Equal(t, pool.Ended, <-answers)
-				require.Equal(t, pool.Granted, <-answers)
+				require.Equal(t, pool.Ended, <-tooLate)
+				require.Equal(t, pool.Granted, <-answer)
 				a.Release()
 				next.Release()
 				requireIdle(t, p, &account, gate)

@@ -81,8 +81,11 @@ func (l Load) senders(n int) ([]sender, error) {
 }
 
 func (l Load) overGRPC(body []byte) (sender, error) {
+	again := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1, MaxDelay: 50 * time.Millisecond}
 	conn, err := grpc.NewClient(l.Address, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(l.dial), grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1, MaxDelay: 50 * time.Millisecond}}))
+		grpc.WithContextDialer(l.dial),
+		// A busy machine may need long for a handshake; whoever is not listened to is told at once.
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: 20 * time.Second}))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +101,7 @@ func (l Load) overGRPC(body []byte) (sender, error) {
 
 // connected waits for a connection, so that the first request finds one.
 func connected(conn *grpc.ClientConn) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	conn.Connect()
 	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
