@@ -17,6 +17,7 @@ import (
 
 	"github.com/otel-governor/otel-governor/admission"
 	"github.com/otel-governor/otel-governor/internal/footprint"
+	"github.com/otel-governor/otel-governor/test/raw"
 )
 
 func TestEverySignalIsWeighedAdmittedAndOnlyThenDecoded(t *testing.T) {
@@ -100,10 +101,10 @@ func TestWhatEasilyFitsIsNotWeighed(t *testing.T) {
 
 func TestARequestThatBreaksOnlyWhenDecoded(t *testing.T) {
 	s := open(t, func(c *Settings) { c.Easy = func(context.Context) int64 { return mib } })
-	r := rawDial(t, s.address, "127.0.0.1")
-	r.send(t, r.open(t, tracesMethod), message(false, []byte("\xff\xff\xff\xff")), 100, true)
-	require.Equal(t, map[string]int{invalidArgument: 1}, r.await(t, 1))
-	r.close(t)
+	r := raw.Dial(t, s.address, "127.0.0.1")
+	r.Send(t, r.Open(t, raw.TracesMethod), raw.Message(false, []byte("\xff\xff\xff\xff")), 100, true)
+	require.Equal(t, map[string]int{invalidArgument: 1}, r.Await(t, 1))
+	r.Close(t)
 	s.closed(t)
 	require.Equal(t, codes.InvalidArgument, status.Code(s.lease(t).outcome))
 }
@@ -170,10 +171,10 @@ const (
 
 func TestARequestThatIsNoProtobuf(t *testing.T) {
 	s := open(t, nil)
-	r := rawDial(t, s.address, "127.0.0.1")
-	r.send(t, r.open(t, tracesMethod), message(false, []byte("\xff\xff\xff\xff")), 100, true)
-	assert.Equal(t, map[string]int{invalidArgument: 1}, r.await(t, 1))
-	r.close(t)
+	r := raw.Dial(t, s.address, "127.0.0.1")
+	r.Send(t, r.Open(t, raw.TracesMethod), raw.Message(false, []byte("\xff\xff\xff\xff")), 100, true)
+	assert.Equal(t, map[string]int{invalidArgument: 1}, r.Await(t, 1))
+	r.Close(t)
 	s.closed(t)
 	assert.Empty(t, s.scribe.asked)
 	assert.Zero(t, s.codec.decoded.Load())
@@ -240,14 +241,14 @@ func TestCompressedMessagesCountByWhatTheyAre(t *testing.T) {
 
 func TestASecondMessageIsNotTakenForTheFirst(t *testing.T) {
 	s := open(t, nil)
-	r := rawDial(t, s.address, "127.0.0.1")
+	r := raw.Dial(t, s.address, "127.0.0.1")
 	body, err := batch(10).MarshalProto()
 	require.NoError(t, err)
-	id := r.open(t, tracesMethod)
-	r.send(t, id, message(false, body), 16384, false)
-	r.send(t, id, message(false, body), 16384, true)
-	require.Equal(t, map[string]int{internalError: 1}, r.await(t, 1))
-	r.close(t)
+	id := r.Open(t, raw.TracesMethod)
+	r.Send(t, id, raw.Message(false, body), 16384, false)
+	r.Send(t, id, raw.Message(false, body), 16384, true)
+	require.Equal(t, map[string]int{internalError: 1}, r.Await(t, 1))
+	r.Close(t)
 	s.closed(t)
 	require.Empty(t, s.scribe.asked, "grpc refuses a unary call of two messages")
 }

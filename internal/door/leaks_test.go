@@ -4,6 +4,7 @@ package door
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"runtime/metrics"
 	"sync"
@@ -18,63 +19,19 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/test/raw"
 )
 
 // raceDetector says that memory is not what it is in production.
 var raceDetector bool
 
-// abuses are what clients do that are not well, each on a connection that others use as well.
-var abuses = map[string]func(t *testing.T, r *raw, body []byte){
-	"a deadline that has passed": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, tracesMethod, "grpc-timeout", "1n"), message(false, body), 16384, true)
+// abuses are those that this server has handlers for, beside the usual ones.
+var abuses = map[string]raw.Abuse{
+	"failed authentication": func(t *testing.T, r *raw.Client, body []byte) {
+		r.Send(t, r.Open(t, raw.TracesMethod, "who", "nobody"), raw.Message(false, body), 16384, true)
 	},
-	"an unknown method": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, "/no.such.Service/Export"), message(false, body), 16384, true)
-	},
-	"a client that vanishes amid its message": func(t *testing.T, r *raw, body []byte) {
-		id := r.open(t, tracesMethod)
-		r.send(t, id, message(false, body)[:len(body)/2], 3000, false)
-		r.reset(t, id)
-	},
-	"a client that vanishes after its message": func(t *testing.T, r *raw, body []byte) {
-		id := r.open(t, tracesMethod)
-		r.send(t, id, message(false, body), 3000, true)
-		r.reset(t, id)
-	},
-	"failed authentication": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, tracesMethod, "who", "nobody"), message(false, body), 16384, true)
-	},
-	"a handler that panics": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, tracesMethod, "what", "panic"), message(false, body), 16384, true)
-	},
-	"a message over the receiver's limit": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, tracesMethod), append(announced(64*mib+1), body...), 16384, false)
-	},
-	"a message that is no protobuf": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, tracesMethod), message(false, append([]byte{0xff, 0xff}, body...)), 16384, true)
-	},
-	"a message in tiny frames": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, tracesMethod), message(false, body), 50, true)
-	},
-	"no message": func(t *testing.T, r *raw, _ []byte) {
-		r.send(t, r.open(t, tracesMethod), nil, 1, true)
-	},
-	"an empty message": func(t *testing.T, r *raw, _ []byte) {
-		r.send(t, r.open(t, tracesMethod), message(false, nil), 5, true)
-	},
-	"two messages": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, tracesMethod), append(message(false, body), message(false, body)...), 16384, true)
-	},
-	"what says that it is gzip": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, tracesMethod, "grpc-encoding", "gzip"), message(true, body), 16384, true)
-	},
-	"a compression that nobody knows": func(t *testing.T, r *raw, body []byte) {
-		r.send(t, r.open(t, tracesMethod, "grpc-encoding", "zip"), message(true, body), 16384, true)
-	},
-	"a message that is announced and does not come": func(t *testing.T, r *raw, _ []byte) {
-		id := r.open(t, tracesMethod)
-		r.send(t, id, announced(16*mib), 5, false)
-		r.reset(t, id)
+	"a handler that panics": func(t *testing.T, r *raw.Client, body []byte) {
+		r.Send(t, r.Open(t, raw.TracesMethod, "what", "panic"), raw.Message(false, body), 16384, true)
 	},
 }
 
@@ -105,16 +62,18 @@ func TestNothingIsLostToBadClients(t *testing.T) {
 			body, err := batch(10).MarshalProto() // 3 KiB
 			require.NoError(t, err)
 
+			mixed := maps.Clone(raw.Abuses)
+			maps.Copy(mixed, abuses)
 			var all sync.WaitGroup
-			for name, abuse := range abuses {
+			for name, abuse := range mixed {
 				all.Go(func() {
 					for left := each; left > 0; left -= 100 {
-						r := rawDial(t, s.address, "127.0.0.1")
+						r := raw.Dial(t, s.address, "127.0.0.1")
 						for range min(left, 100) {
 							abuse(t, r, body)
 						}
-						r.heard(t)
-						r.close(t)
+						r.Heard(t)
+						r.Close(t)
 					}
 				})
 				all.Go(func() {
@@ -138,16 +97,16 @@ func TestNothingIsLostToBadClients(t *testing.T) {
 // Streams that announce large messages and stall hold what they are charged for, and no neighbour feels them.
 func TestAnnouncedAndNotSent(t *testing.T) {
 	s := open(t, nil)
-	r := rawDial(t, s.address, "127.0.0.1")
+	r := raw.Dial(t, s.address, "127.0.0.1")
 	before := inUse()
 	const streams = 500
 	for range streams {
-		r.send(t, r.open(t, tracesMethod), announced(16*mib), 5, false)
+		r.Send(t, r.Open(t, raw.TracesMethod), raw.Announced(16*mib), 5, false)
 	}
-	r.heard(t)
+	r.Heard(t)
 	let := 6 * mib / perCall // into what one address may fill
 	<-s.begun(let)
-	require.Equal(t, map[string]int{unavailable: streams - let}, r.await(t, streams-let))
+	require.Equal(t, map[string]int{unavailable: streams - let}, r.Await(t, streams-let))
 	require.EqualValues(t, let*perCall, s.Stats().Wire)
 	if !raceDetector {
 		require.Less(t, inUse()-before, s.Stats().Wire, "what they take is charged")
@@ -157,7 +116,7 @@ func TestAnnouncedAndNotSent(t *testing.T) {
 		_, err := neighbour.Export(t.Context(), batch(30))
 		require.NoError(t, err)
 	}
-	r.close(t)
+	r.Close(t)
 	s.closed(t)
 }
 
@@ -170,19 +129,19 @@ func TestWhatIsKeptOfRefusedCalls(t *testing.T) {
 	s.purse.size = 1 << 40
 	s.scribe.check = func(context.Context, admission.Request) error { return pressed }
 	s.serve(t, nil, func(*grpc.Server) {})
-	r := rawDial(t, s.address, "127.0.0.1")
+	r := raw.Dial(t, s.address, "127.0.0.1")
 	before := inUse()
 	const calls = 5000
 	for range calls {
-		r.open(t, tracesMethod, "grpc-timeout", "1H")
+		r.Open(t, raw.TracesMethod, "grpc-timeout", "1H")
 	}
-	r.await(t, calls)
-	r.heard(t)
+	r.Await(t, calls)
+	r.Heard(t)
 	kept := float64(inUse()-before) / calls
 	require.Less(t, kept, float64(leftover))
 	require.Greater(t, kept, float64(leftover)/2)
 	require.EqualValues(t, calls*leftover, s.Stats().Wire)
-	r.close(t)
+	r.Close(t)
 }
 
 // inUse is the memory of what is alive, and of goroutines.

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/test/raw"
 )
 
 func TestWhatIsNoExportPassesAsItIs(t *testing.T) {
@@ -66,12 +67,12 @@ func TestStreamsAreLetInByTheStateOfThings(t *testing.T) {
 
 func TestMoreStreamsThanAConnectionMayHave(t *testing.T) {
 	s := open(t, func(c *Settings) { c.MaxStreams = 3 })
-	r := rawDial(t, s.address, "127.0.0.1")
+	r := raw.Dial(t, s.address, "127.0.0.1")
 	for range 5 {
-		r.send(t, r.open(t, tracesMethod), announced(mib), 5, false)
+		r.Send(t, r.Open(t, raw.TracesMethod), raw.Announced(mib), 5, false)
 	}
-	r.heard(t)
+	r.Heard(t)
 	require.EqualValues(t, 3*perCall, s.Stats().Wire)
-	r.close(t)
+	r.Close(t)
 	s.closed(t)
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	"github.com/otel-governor/otel-governor/admission"
+	"github.com/otel-governor/otel-governor/test/raw"
 )
 
 var pressed = &admission.Error{Reason: admission.MemoryPressure, Observed: 3, Limit: 2, RetryAfter: 2 * time.Second}
@@ -41,7 +42,7 @@ func TestTheTapRefusesByStateAlone(t *testing.T) {
 			conn := &connection{remote: &net.TCPAddr{IP: net.ParseIP("10.0.0.1"), Port: 4711}, peer: s.wire.join("10.0.0.1")}
 			ctx := context.WithValue(t.Context(), connectionKey{}, conn)
 			_, err := s.tap(ctx, &tap.Info{
-				FullMethodName: tracesMethod, Header: metadata.MD{"x-scope-orgid": {"acme"}},
+				FullMethodName: raw.TracesMethod, Header: metadata.MD{"x-scope-orgid": {"acme"}},
 			})
 			require.Same(t, pressed, err)
 		})
@@ -65,8 +66,8 @@ func TestConnectionsOverTheLimit(t *testing.T) {
 	for name, tapped := range map[string]bool{"by the tap": true, "by the interceptor": false} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, func(c *Settings) { c.MaxConnections = 1; c.GRPCTap = tapped })
-			first := rawDial(t, s.address, "127.0.0.1")
-			first.heard(t)
+			first := raw.Dial(t, s.address, "127.0.0.1")
+			first.Heard(t)
 			second := ptraceotlp.NewGRPCClient(s.dial(t, ""))
 			_, err := second.Export(t.Context(), batch(1))
 			info, retry := refused(t, err, codes.Unavailable)
@@ -77,9 +78,9 @@ func TestConnectionsOverTheLimit(t *testing.T) {
 
 			body, err := batch(1).MarshalProto()
 			require.NoError(t, err)
-			first.send(t, first.open(t, tracesMethod), message(false, body), 16384, true)
-			require.Equal(t, map[string]int{"0": 1}, first.await(t, 1), "those that were there go on")
-			first.close(t)
+			first.Send(t, first.Open(t, raw.TracesMethod), raw.Message(false, body), 16384, true)
+			require.Equal(t, map[string]int{"0": 1}, first.Await(t, 1), "those that were there go on")
+			first.Close(t)
 			<-s.left
 			_, err = second.Export(t.Context(), batch(1))
 			require.NoError(t, err, "there is room now")
@@ -96,8 +97,8 @@ func TestWhatIsObservedIsLetIn(t *testing.T) {
 			return &admission.Error{Reason: reason}
 		}
 	})
-	first := rawDial(t, s.address, "127.0.0.1")
-	first.heard(t)
+	first := raw.Dial(t, s.address, "127.0.0.1")
+	first.Heard(t)
 	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(1))
 	require.NoError(t, err)
 	require.Equal(t, admission.Connections, <-told)
@@ -111,11 +112,11 @@ func TestAnAddressThatFillsTheWireLeavesRoomForOthers(t *testing.T) {
 	for name, tapped := range map[string]bool{"by the tap": true, "by the interceptor": false} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, func(c *Settings) { c.GRPCTap = tapped })
-			greedy := rawDial(t, s.address, "127.0.0.1")
+			greedy := raw.Dial(t, s.address, "127.0.0.1")
 			for range 6 * mib / perCall {
-				greedy.send(t, greedy.open(t, tracesMethod), announced(mib), 100, false)
+				greedy.Send(t, greedy.Open(t, raw.TracesMethod), raw.Announced(mib), 100, false)
 			}
-			greedy.heard(t)
+			greedy.Heard(t)
 			<-s.begun(6 * mib / perCall)
 
 			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "127.0.0.1")).Export(t.Context(), batch(1))
@@ -127,7 +128,7 @@ func TestAnAddressThatFillsTheWireLeavesRoomForOthers(t *testing.T) {
 				_, err = neighbour.Export(t.Context(), batch(100))
 				require.NoError(t, err)
 			}
-			greedy.close(t)
+			greedy.Close(t)
 			s.closed(t)
 		})
 	}
@@ -184,21 +185,21 @@ func TestRefusedByTheInterceptorWhereTheTapHasLeftEnough(t *testing.T) {
 // What comes in small frames is not seen until the message is whole.
 func TestUnderPressureWhatIsHalfHereIsShed(t *testing.T) {
 	s := open(t, nil)
-	half := rawDial(t, s.address, "127.0.0.1")
+	half := raw.Dial(t, s.address, "127.0.0.1")
 	for range 10 {
-		id := half.open(t, tracesMethod)
-		half.send(t, id, announced(mib), 100, false)
-		half.send(t, id, make([]byte, 20_000), 1000, false)
+		id := half.Open(t, raw.TracesMethod)
+		half.Send(t, id, raw.Announced(mib), 100, false)
+		half.Send(t, id, make([]byte, 20_000), 1000, false)
 	}
-	half.heard(t)
+	half.Heard(t)
 	<-s.begun(10)
 	s.Shed()
-	half.heard(t)
-	require.Empty(t, half.await(t, 0), "the governor had nothing against them")
+	half.Heard(t)
+	require.Empty(t, half.Await(t, 0), "the governor had nothing against them")
 
 	s.scribe.check = func(context.Context, admission.Request) error { return pressed }
 	s.Shed()
-	require.Equal(t, map[string]int{canceled: 10}, half.await(t, 10))
-	half.close(t)
+	require.Equal(t, map[string]int{canceled: 10}, half.Await(t, 10))
+	half.Close(t)
 	s.closed(t)
 }
