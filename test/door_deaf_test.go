@@ -5,19 +5,18 @@
 package test
 
 import (
-	"bytes"
-	"errors"
+	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
-
 	"github.com/otel-governor/otel-governor/test/bomb"
+	"github.com/otel-governor/otel-governor/test/raw"
 )
 
 // TestDeafClientsAreBounded has clients who ignore how long they are told to wait, and whose calls may take an hour.
@@ -34,112 +33,154 @@ func TestDeafClientsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhatIsAnnouncedAndNotSentIsBounded has 500 calls announce 16 MB each and then say nothing more.
+// stallers are at an address of their own.
+const stallers = "127.0.2.1"
+
+// TestWhatIsAnnouncedAndNotSentIsBounded has 1500 calls announce 16 MB each and then say nothing more. At least 500 come
+// in, for what one address may have at most while nobody else is there; the others are refused.
 func TestWhatIsAnnouncedAndNotSentIsBounded(t *testing.T) {
-	const connections, calls = 50, 10
-	stallsBeside(t, bomb.GRPC, connections, func(c *bomb.Collector, conn net.Conn) error {
-		_, err := conn.Write(announcement(calls))
-		return err
+	const connections, calls, least, perCall = 150, 10, 500, 16 << 10 // as the door has it
+	stallsBeside(t, bomb.GRPC, func(c *collector) (check, end func()) {
+		var all []*raw.Client
+		for range connections {
+			r := raw.Dial(t, c.grpc, stallers, bomb.Header, "offender")
+			all = append(all, r)
+			for range calls {
+				r.Send(t, r.Open(t, raw.TracesMethod), raw.Announced(16_000_000), 5, false)
+			}
+			r.Heard(t)
+		}
+		check = func() {
+			m := c.scrape()
+			wire, limit := m.sum("otelcol_governor_wire_usage"), m.sum("otelcol_governor_wire_limit")
+			refused := c.refusalsIn("header", "memory_contended")
+			here := connections*calls - refused
+			t.Logf("%d calls are under way and hold %d bytes of %d, %d were refused", here, wire, limit, refused)
+			if here < least || refused == 0 || wire < here*perCall || wire > limit {
+				t.Errorf("want some refused, %d under way at least, and all of them paid for", least)
+			}
+		}
+		return check, func() {
+			for _, r := range all {
+				r.Close(t)
+			}
+		}
 	})
 }
 
 // TestSlowBodiesAreBounded has 500 clients send a body of a megabyte at 1 KiB/s, and two send nine tenths of 8 MiB
-// and no more.
+// and no more. Who is cut off comes back at once.
 func TestSlowBodiesAreBounded(t *testing.T) {
-	const slow, stalled = 500, 2
-	var n int
-	stallsBeside(t, bomb.HTTP, slow+stalled, func(c *bomb.Collector, conn net.Conn) error {
-		n++
-		size, sent := 1_000_000, 1<<10
-		if n > slow {
-			size, sent = 8*mib, 8*mib/10*9
+	const slow, stalled, step, large = 500, 2, 4 << 10, 8 * mib // a body begins with that step
+	stallsBeside(t, bomb.HTTP, func(c *collector) (check, end func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		var answers answerBook
+		wire := func() int64 { return c.scrape().sum("otelcol_governor_wire_usage") }
+		for range slow {
+			all.Go(func() { answers.keep(ctx, t, c.http, 1_000_000, 1<<10) })
 		}
-		head := fmt.Sprintf("POST /v1/traces HTTP/1.1\r\nHost: x\r\n%s: offender\r\nContent-Type: application/x-protobuf\r\n"+
-			"Content-Length: %d\r\n\r\n", bomb.Header, size)
-		if _, err := io.WriteString(conn, head); err != nil {
-			return err
+		eventually(t, "all slow ones are being read", func() bool { return wire() >= slow*step })
+		for range stalled {
+			all.Go(func() { answers.keep(ctx, t, c.http, large, large/10*9) })
 		}
-		if n > slow {
-			go func() { _, _ = conn.Write(make([]byte, sent)) }() // until it is cut off
-			return nil
-		}
+		eventually(t, "the large ones are being read", func() bool { return wire() >= slow*step+stalled*large/10*9 })
+		most := make(chan int64)
 		go func() {
-			for tick := range time.Tick(time.Second) {
-				_ = tick
-				if _, err := conn.Write(make([]byte, sent)); err != nil {
-					return
-				}
+			var m int64
+			for ctx.Err() == nil {
+				m = max(m, wire())
+				pause(ctx, 100*time.Millisecond)
 			}
+			most <- m
 		}()
-		return nil
+		check = func() {
+			m := c.scrape()
+			n, limit := m.sum("otelcol_governor_batch_duration", "error_type=body_timeout"), m.sum("otelcol_governor_wire_limit")
+			cancel()
+			all.Wait()
+			peak := <-most
+			t.Logf("%d bytes were on their way in at most, of %d; slow bodies were cut off %d times; answers %v", peak, limit, n, answers.byCode)
+			if peak > limit+large+1 {
+				t.Error("that is more than the bound and one large body")
+			}
+			if n < slow {
+				t.Errorf("slow bodies were cut off %d times, want each once at least", n)
+			}
+			if len(answers.byCode) != 1 || answers.byCode[http.StatusServiceUnavailable] < n {
+				t.Errorf("slow clients were answered %v, want 503 and a reason", answers.byCode)
+			}
+		}
+		return check, func() {
+			cancel()
+			all.Wait()
+		}
 	})
 }
 
-// stallsBeside has a neighbor send for half a minute beside connections on which a client says something and then
-// waits.
-func stallsBeside(t *testing.T, protocol bomb.Protocol, connections int, say func(*bomb.Collector, net.Conn) error) {
+// answerBook is what slow clients were answered.
+type answerBook struct {
+	mu     sync.Mutex
+	byCode map[int]int64
+}
+
+// keep has a client announce a body, and send a piece of it, and one more each second unless that is all it will ever
+// send; and begin again whenever it is cut off.
+func (b *answerBook) keep(ctx context.Context, t *testing.T, to string, size, piece int) {
+	for ctx.Err() == nil {
+		conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(stallers)}}).DialContext(ctx, "tcp", to)
+		if err != nil {
+			if ctx.Err() == nil {
+				t.Error(err)
+			}
+			return
+		}
+		over, leave := context.WithCancel(ctx)
+		gone := context.AfterFunc(over, func() { conn.Close() })
+		go func() {
+			head := fmt.Sprintf("POST /v1/traces HTTP/1.1\r\nHost: x\r\n%s: offender\r\n"+
+				"Content-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n", bomb.Header, size)
+			_, err := io.WriteString(conn, head)
+			for sent := 0; err == nil && over.Err() == nil && sent+piece < size; sent += piece {
+				_, err = conn.Write(make([]byte, piece))
+				pause(over, time.Second)
+			}
+		}()
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err == nil {
+			b.mu.Lock()
+			if b.byCode == nil {
+				b.byCode = map[int]int64{}
+			}
+			b.byCode[resp.StatusCode]++
+			b.mu.Unlock()
+			resp.Body.Close()
+		}
+		leave()
+		gone()
+	}
+}
+
+// stallsBeside has a neighbor send for half a minute beside clients who stall: what stall returns checks them at the
+// end, and then ends them.
+func stallsBeside(t *testing.T, protocol bomb.Protocol, stall func(*collector) (check, end func())) {
+	t.Helper()
 	o := besideBombs(30 * time.Second)
 	o.YAML = append(o.YAML, "receivers::otlp::protocols::grpc::max_recv_msg_size_mib: 64") // what is announced may come
 	o.Neighbor.Protocol, o.Offender = protocol, bomb.Load{}
-	o.Beside = func(c *bomb.Collector) (func() error, error) {
-		to := c.GRPC
-		if protocol != bomb.GRPC {
-			to = c.HTTP
-		}
-		var all sync.WaitGroup
-		var conns []net.Conn
-		end := func() error {
-			wire := (&collector{t: t, metricsServer: c.Metrics}).scrape().sum("otelcol_governor_wire_usage")
-			if t.Logf("%d bytes on their way in at the end", wire); wire == 0 {
-				t.Error("nobody stalls")
-			}
-			for _, conn := range conns {
-				conn.Close()
-			}
-			all.Wait()
+	o.Beside = func(bc *bomb.Collector) (func() error, error) {
+		c := &collector{t: t, grpc: bc.GRPC, http: bc.HTTP, metricsServer: bc.Metrics}
+		check, end := stall(c)
+		end = sync.OnceFunc(end)
+		t.Cleanup(end)
+		return func() error {
+			check()
+			end()
+			c.wantNothingLeft()
 			return nil
-		}
-		for range connections {
-			conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 2, 1)}}).Dial("tcp", to)
-			if err != nil {
-				return nil, errors.Join(err, end())
-			}
-			conns = append(conns, conn)
-			all.Go(func() { _, _ = io.Copy(io.Discard, conn) })
-			if err := say(c, conn); err != nil {
-				return nil, errors.Join(err, end())
-			}
-		}
-		return end, nil
+		}, nil
 	}
 	row := contend(t, o)
 	t.Logf("\n%s\n%v", bomb.Heading, row)
 	wantUnharmed(t, row)
-}
-
-// announcement is what a client of gRPC sends that begins so many calls, each with a message of 16 MB of which
-// nothing comes.
-func announcement(calls int) []byte {
-	var out, block bytes.Buffer
-	out.WriteString(http2.ClientPreface)
-	framer, headers := http2.NewFramer(&out, nil), hpack.NewEncoder(&block)
-	_ = framer.WriteSettings() // a buffer takes everything
-	for call := range calls {
-		block.Reset()
-		for _, h := range [][2]string{
-			{":method", "POST"},
-			{":scheme", "http"},
-			{":authority", "x"},
-			{":path", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"},
-			{"content-type", "application/grpc"},
-			{"te", "trailers"},
-			{bomb.Header, "offender"},
-		} {
-			_ = headers.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
-		}
-		id := uint32(2*call + 1)
-		_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true})
-		_ = framer.WriteData(id, false, []byte{0, 0, 0xf4, 0x24, 0}) // 16 000 000 bytes
-	}
-	return out.Bytes()
 }
