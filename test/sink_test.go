@@ -35,6 +35,8 @@ type sink struct {
 	even time.Duration // how long everything takes
 	away bool          // everything is answered with Unavailable
 	back time.Time     // when the first request was taken after that
+	keep bool          // requests are kept
+	kept []request
 }
 
 // hold keeps the requests that come while it is in force and whose first item's id begins with prefix.
@@ -74,7 +76,8 @@ func startSink(t *testing.T) *sink {
 }
 
 // take counts a request, once the test lets it be answered. A caller that goes away before has sent nothing.
-func (s *sink) take(ctx context.Context, from signal, ids []string) error {
+func (s *sink) take(ctx context.Context, from signal, r request) error {
+	ids := idsOf(r)
 	s.mu.Lock()
 	h, slow, even, away := s.held, s.slow, s.even, s.away
 	s.mu.Unlock()
@@ -102,6 +105,9 @@ func (s *sink) take(ctx context.Context, from signal, ids []string) error {
 	defer s.mu.Unlock()
 	if s.back.IsZero() {
 		s.back = time.Now()
+	}
+	if s.keep {
+		s.kept = append(s.kept, r)
 	}
 	for _, id := range ids {
 		if id != "" {
@@ -228,17 +234,17 @@ type (
 )
 
 func (s sinkTraces) Export(ctx context.Context, r ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
-	return ptraceotlp.NewExportResponse(), s.take(ctx, traces, idsOf(r))
+	return ptraceotlp.NewExportResponse(), s.take(ctx, traces, r)
 }
 
 func (s sinkMetrics) Export(ctx context.Context, r pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
-	return pmetricotlp.NewExportResponse(), s.take(ctx, metrics, idsOf(r))
+	return pmetricotlp.NewExportResponse(), s.take(ctx, metrics, r)
 }
 
 func (s sinkLogs) Export(ctx context.Context, r plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
-	return plogotlp.NewExportResponse(), s.take(ctx, logs, idsOf(r))
+	return plogotlp.NewExportResponse(), s.take(ctx, logs, r)
 }
 
 func (s sinkProfiles) Export(ctx context.Context, r pprofileotlp.ExportRequest) (pprofileotlp.ExportResponse, error) {
-	return pprofileotlp.NewExportResponse(), s.take(ctx, profiles, idsOf(r))
+	return pprofileotlp.NewExportResponse(), s.take(ctx, profiles, r)
 }
