@@ -164,29 +164,41 @@ func (m *message) field(tag uint64) *field {
 	}
 }
 
-// usual is the heap of an attribute in the form that encoders give it: a key, then a value of one field, all
-// shorter than 128 bytes. Most of a batch is attributes, and most of these are such.
+// usual is the heap of an attribute in the form that encoders give it: a key and a value of one field, all
+// shorter than 128 bytes. Most of a batch is attributes, and most of these are such. The SDKs' encoders write the key
+// first, pdata's the value.
 func usual(b []byte) (heap int64, ok bool) {
-	if len(b) < 4 || b[0] != 1<<3|wireBytes {
+	const keyTag, valueTag = 1<<3 | wireBytes, 2<<3 | wireBytes
+	if len(b) < 4 || b[1] >= 0x80 {
 		return 0, false
 	}
-	key := int(b[1])
-	v := 2 + key
-	if key >= 0x80 || len(b) < v+4 || b[v] != 2<<3|wireBytes || int(b[v+1]) != len(b)-v-2 {
+	second := 2 + int(b[1])
+	if len(b) < second+2 || b[second+1] >= 0x80 || int(b[second+1]) != len(b)-second-2 {
 		return 0, false
 	}
-	heap = chars(key)
-	switch b[v+2] {
+	key, value := b[2:second], b[second+2:]
+	switch {
+	case b[0] == keyTag && b[second] == valueTag:
+	case b[0] == valueTag && b[second] == keyTag:
+		key, value = value, key
+	default:
+		return 0, false
+	}
+	if len(value) < 2 {
+		return 0, false
+	}
+	heap = chars(len(key))
+	switch value[0] {
 	case 1<<3 | wireBytes:
-		n := len(b) - v - 4
-		return heap + object(sizeStringValue) + chars(n), int(b[v+3]) == n
+		n := len(value) - 2
+		return heap + object(sizeStringValue) + chars(n), int(value[1]) == n
 	case 2<<3 | wireVarint:
-		return heap + flat(sizeBoolValue), len(b) == v+4
+		return heap + flat(sizeBoolValue), len(value) == 2 && value[1] < 0x80
 	case 3<<3 | wireVarint:
-		_, end := varint(b, v+3)
-		return heap + flat(sizeNumberValue), end == len(b)
+		_, end := varint(value, 1)
+		return heap + flat(sizeNumberValue), end == len(value)
 	case 4<<3 | wire64:
-		return heap + flat(sizeNumberValue), len(b) == v+11
+		return heap + flat(sizeNumberValue), len(value) == 9
 	}
 	return 0, false
 }

@@ -20,6 +20,34 @@ func TestWireSaysWhatTheDecodedWalkSays(t *testing.T) {
 	}
 }
 
+// An attribute is taken at once in the order of pdata's encoder and in that of the SDKs', and for what the walk over
+// its fields takes it.
+func TestUsualAttributes(t *testing.T) {
+	const key = "\x0a\x04name"
+	for value, taken := range map[string]bool{
+		"\x12\x07\x0a\x05hello": true,
+		"\x12\x02\x0a\x00":      true,
+		"\x12\x02\x10\x01":      true,
+		"\x12\x0b\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01": true,
+		"\x12\x09\x21\x00\x00\x00\x00\x00\x00\xf0\x3f":         true,
+		"\x12\x02\x10\x80":         false, // a number without an end
+		"\x12\x07\x0a\x06hello":    false, // longer than it is
+		"\x12\x04\x10\x01\x10\x01": false, // twice
+		"\x12\x00":                 false, // none
+	} {
+		for _, b := range []string{key + value, value + key} {
+			heap, ok := usual([]byte(b))
+			if ok != taken {
+				t.Errorf("%q is taken at once: %v", b, ok)
+			}
+			w := walk{most: 1 << 30}
+			if complete := w.message(keyValue, []byte(b), 0); ok && (!complete || w.memory != heap) {
+				t.Errorf("%q is %d bytes, by its fields %d", b, heap, w.memory)
+			}
+		}
+	}
+}
+
 func TestWireOfRandomTraces(t *testing.T)   { wireOfRandom(t, tracesSignal) }
 func TestWireOfRandomMetrics(t *testing.T)  { wireOfRandom(t, metricsSignal) }
 func TestWireOfRandomLogs(t *testing.T)     { wireOfRandom(t, logsSignal) }
