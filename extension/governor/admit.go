@@ -5,6 +5,7 @@ package governor
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -31,7 +32,8 @@ var reasons = [...]admission.Reason{
 // Admit implements admission.Governor.
 func (g *governor) Admit(ctx context.Context, r admission.Request) (admission.Lease, error) {
 	l := g.leases.Get().(*lease)
-	l.ceilings, l.points, l.start, l.phase = g.of(r), g.telemetry.of(r.Signal), g.now(), inBatch
+	l.ceilings, l.start, l.phase = g.of(&r), g.clock(), inBatch
+	now := g.at(l.start)
 	if r.Provisional {
 		l.phase = onWire
 		l.provisional.Store(true)
@@ -40,20 +42,20 @@ func (g *governor) Admit(ctx context.Context, r admission.Request) (admission.Le
 	if r.Provisional && g.named.Load() && !g.names(ctx, r) {
 		l.tenant.Store(g.tenants.Default()) // whose it is, its data will tell
 	} else {
-		*claims = g.claim(ctx, &r)
+		g.claim(ctx, &r, claims)
 		l.tenant.Store(claims.owner.tenant)
 	}
-	g.guard.arrived()
-	err := l.ask(ctx, &r, claims, g.guard.refuses(ctx), func(p pool.Request) pool.Result {
+	g.guard.arrived(l.start)
+	fault, err := l.ask(ctx, now, &r, claims, g.guard.refuses(ctx), func(p pool.Request) pool.Result {
 		if p.Account == nil {
 			p.Account = &g.nobody
 		}
 		return g.pool.Acquire(ctx, &l.Lease, p)
 	})
 	if err != nil {
-		now := g.now()
-		claims.end(now, l.fault, l.verdict, true)
-		l.points.decided(ctx, refusal{l.phase, err.Reason}, now.Sub(l.start))
+		took := g.clock() - l.start
+		claims.end(now.Add(took), fault, l.verdict, true)
+		l.ceilings.points.decided(ctx, refusal{l.phase, err.Reason}, took)
 		*l = lease{}
 		g.leases.Put(l) // nobody has seen it
 		return nil, err
@@ -62,10 +64,12 @@ func (g *governor) Admit(ctx context.Context, r admission.Request) (admission.Le
 }
 
 // ask takes r by way of take unless it is forbidden already or a gate forbids it. In observe mode it is only
-// counted what was forbidden, and r taken all the same. It does not end the claims.
+// counted what was forbidden, and r taken all the same. It does not end the claims, and returns the one whose fault
+// it is where r is refused.
 func (l *lease) ask(
-	ctx context.Context, r *admission.Request, claims *claims, forbidden admission.Error, take func(pool.Request) pool.Result,
-) *admission.Error {
+	ctx context.Context, now time.Time, r *admission.Request, claims *claims, forbidden *admission.Error,
+	take func(pool.Request) pool.Result,
+) (fault *claim, _ *admission.Error) {
 	g := l.ceilings.governor
 	all := admission.Share{Memory: max(0, r.Memory), Items: r.Items}
 	for _, s := range r.Others {
@@ -74,39 +78,39 @@ func (l *lease) ask(
 	}
 	l.memory = all.Memory
 	p := pool.Request{Gate: l.ceilings.gate, Bytes: all.Memory, Provisional: r.Provisional, Parked: r.WireSize}
-	l.fault = &claims.owner
+	fault = &claims.owner
 	if claims.owner.tenant != nil {
 		p.Account, p.Others = claims.accounts()
 	}
 	switch {
-	case forbidden.Reason != "":
+	case forbidden != nil:
 	case claims.owner.tenant != nil:
-		l.fault, forbidden = g.pass(claims, l.ceilings, all, l.start)
+		fault, forbidden = g.pass(claims, l.ceilings, &all, now)
 	default:
-		forbidden = l.ceilings.judge(all)
+		forbidden = l.ceilings.judge(&all)
 	}
-	if forbidden.Reason == "" {
+	if forbidden == nil {
 		res := take(p)
 		if l.waited = res.Waited; res.Outcome == pool.Granted || res.Outcome == pool.Released {
-			return nil
+			return fault, nil
 		}
 		forbidden = answer(res)
 	}
 	if forbidden.Reason.Breach() {
 		l.verdict = tenant.Breach
 	}
-	whose := cmp.Or(l.fault.tenant, l.tenant.Load())
+	whose := cmp.Or(fault.tenant, l.tenant.Load())
 	if g.observing(ctx, whose, forbidden.Reason) {
 		p.Debt = true
 		take(p)
-		return nil
+		return fault, nil
 	}
-	return g.refuse(ctx, whose, forbidden)
+	return fault, g.refuse(ctx, whose, forbidden)
 }
 
 // answer is what a pool's answer is to the outside.
-func answer(res pool.Result) admission.Error {
-	e := admission.Error{Reason: reasons[res.Outcome], Observed: res.Observed, Limit: res.Limit}
+func answer(res pool.Result) *admission.Error {
+	e := &admission.Error{Reason: reasons[res.Outcome], Observed: res.Observed, Limit: res.Limit}
 	if res.Outcome == pool.LineHeavy {
 		e.Unit = "By"
 	}
@@ -126,11 +130,11 @@ func (g *governor) observing(ctx context.Context, t *member, reason admission.Re
 
 // Refuse implements admission.Lease.
 func (l *lease) Refuse(ctx context.Context, reason admission.Reason, observed, limit int64) *admission.Error {
-	return l.ceilings.governor.refuse(ctx, l.tenant.Load(), admission.Error{Reason: reason, Observed: observed, Limit: limit})
+	return l.ceilings.governor.refuse(ctx, l.tenant.Load(), &admission.Error{Reason: reason, Observed: observed, Limit: limit})
 }
 
 // refuse completes e by what the client needs to know, and makes it known.
-func (g *governor) refuse(ctx context.Context, t *member, e admission.Error) *admission.Error {
+func (g *governor) refuse(ctx context.Context, t *member, e *admission.Error) *admission.Error {
 	now := g.now()
 	e.Tenant = t.Shown()
 	switch {
@@ -151,5 +155,5 @@ func (g *governor) refuse(ctx context.Context, t *member, e admission.Error) *ad
 			attribute.Int64("governor.limit", e.Limit),
 		))
 	}
-	return &e
+	return e
 }

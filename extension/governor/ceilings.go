@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/otel-governor/otel-governor/admission"
@@ -18,44 +19,50 @@ type user struct{ component, signal string }
 // ceilings are what holds for one user. What it did not lower follows the governor's.
 type ceilings struct {
 	governor *governor
+	points   *points
 	gate     *pool.Gate
 	lowered  admission.Limits
 
-	mu struct {
+	last atomic.Pointer[finish] // the last batch that came through
+	mu   struct {
 		sync.Mutex
-		last  finish // the last batch that came through
 		other finish // the last one of another tenant than that
 	}
 }
 
-// finish is when a tenant's batch came through.
+// finish is when a tenant's batch came through, by the governor's clock.
 type finish struct {
 	tenant *member
-	at     time.Time
+	at     time.Duration
 }
 
-// finished notes that a batch of t ended. Only what was not refused came through.
-func (c *ceilings) finished(t *member, at time.Time, reason admission.Reason) {
+// finished notes that a batch of t ended. Only what was not refused came through. That of one tenant is noted once
+// in a while, which is all that timeouts need to know.
+func (c *ceilings) finished(t *member, at time.Duration, reason admission.Reason) {
+	const while = 10 * time.Millisecond
 	if reason != "" || !c.governor.identified.Load() {
+		return
+	}
+	if last := c.last.Load(); last != nil && last.tenant == t && at-last.at < while {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.last.tenant != t {
-		c.mu.other = c.mu.last
+	if last := c.last.Load(); last != nil && last.tenant != t {
+		c.mu.other = *last
 	}
-	c.mu.last = finish{t, at}
+	c.last.Store(&finish{t, at})
 }
 
 // passedBy reports whether a batch of another tenant than t came through since then.
-func (c *ceilings) passedBy(t *member, since time.Time) bool {
+func (c *ceilings) passedBy(t *member, since time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.mu.last
-	if f.tenant == t {
-		f = c.mu.other
+	f := c.mu.other
+	if last := c.last.Load(); last != nil && last.tenant != t {
+		f = *last
 	}
-	return f.tenant != nil && f.at.After(since)
+	return f.tenant != nil && f.at > since
 }
 
 var _ admission.Ceilings = (*ceilings)(nil)
@@ -85,7 +92,7 @@ func (g *governor) Register(l admission.Limits) (admission.Ceilings, bool, error
 	if c, known := g.mu.users[key]; known {
 		return c, false, nil
 	}
-	c := &ceilings{governor: g, gate: pool.NewGate(l.MaxConcurrent), lowered: l}
+	c := &ceilings{governor: g, points: g.telemetry.of(l.Signal), gate: pool.NewGate(l.MaxConcurrent), lowered: l}
 	g.mu.users[key] = c
 	return c, true, nil
 }
@@ -99,22 +106,25 @@ func exceeds[T any](name string, theirs, ours T, yes bool) error {
 }
 
 // of returns the ceilings that r is under: its own, or just the governor's.
-func (g *governor) of(r admission.Request) *ceilings {
+func (g *governor) of(r *admission.Request) *ceilings {
 	if c, ok := r.Ceilings.(*ceilings); ok && c != nil {
 		return c
 	}
-	return g.everyone
+	if c := g.everyone[r.Signal]; c != nil {
+		return c
+	}
+	return g.everyone[""]
 }
 
-// judge returns the refusal that any batch like r meets, or one without a reason.
-func (c *ceilings) judge(r admission.Share) admission.Error {
+// judge returns the refusal that any batch like r meets, or nil.
+func (c *ceilings) judge(r *admission.Share) *admission.Error {
 	if most := c.batchMemory(); r.Memory > most {
-		return admission.Error{Reason: admission.BatchMemory, Observed: r.Memory, Limit: most}
+		return &admission.Error{Reason: admission.BatchMemory, Observed: r.Memory, Limit: most}
 	}
 	if most := c.batchItems(); r.Items > most {
-		return admission.Error{Reason: admission.BatchItems, Observed: r.Items, Limit: most}
+		return &admission.Error{Reason: admission.BatchItems, Observed: r.Items, Limit: most}
 	}
-	return admission.Error{}
+	return nil
 }
 
 func (c *ceilings) batchMemory() int64 {

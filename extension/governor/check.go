@@ -11,17 +11,17 @@ import (
 // Check implements admission.Governor. In observe mode nobody is refused, and what would have been is counted
 // where the batch is asked for.
 func (g *governor) Check(ctx context.Context, r admission.Request) error {
-	g.guard.arrived()
+	g.guard.arrived(g.clock())
 	if g.config.Mode == ModeObserve {
 		return nil
 	}
 	t, forbidden := g.tenants.Default(), g.guard.refuses(ctx)
-	if forbidden.Reason == "" && g.names(ctx, r) {
+	if forbidden == nil && g.names(ctx, r) {
 		member, known := g.member(ctx, r.Tenant)
 		defer member.Unpin()
 		t, forbidden = member, g.barred(member, known)
 	}
-	if forbidden.Reason == "" {
+	if forbidden == nil {
 		return nil
 	}
 	return g.refuseAtOnce(ctx, r.Signal, t, forbidden)
@@ -32,24 +32,24 @@ func (g *governor) names(ctx context.Context, r admission.Request) bool {
 	return r.Tenant != "" || g.identify(ctx).name != ""
 }
 
-// barred returns why no batch of t gets in now, or an error without a reason.
-func (g *governor) barred(t *member, known bool) admission.Error {
+// barred returns why no batch of t gets in now, or nil.
+func (g *governor) barred(t *member, known bool) *admission.Error {
 	if !known {
-		return admission.Error{Reason: admission.TenantUnknown}
+		return &admission.Error{Reason: admission.TenantUnknown}
 	}
 	if denial, ok := t.Check(g.now()); !ok {
 		return denied(denial)
 	}
 	if most := g.limits(t).Slots; most > 0 {
 		if _, used := g.pool.AccountStats(&t.Value.pool); used >= most {
-			return admission.Error{Reason: admission.TenantConcurrency, Observed: used, Limit: most}
+			return &admission.Error{Reason: admission.TenantConcurrency, Observed: used, Limit: most}
 		}
 	}
-	return admission.Error{}
+	return nil
 }
 
 // refuseAtOnce makes the answer to a request that was refused before anything of it was read, and its point.
-func (g *governor) refuseAtOnce(ctx context.Context, signal string, t *member, e admission.Error) *admission.Error {
+func (g *governor) refuseAtOnce(ctx context.Context, signal string, t *member, e *admission.Error) *admission.Error {
 	g.telemetry.of(signal).decided(ctx, refusal{inHeader, e.Reason}, 0)
 	return g.refuse(ctx, t, e)
 }

@@ -27,17 +27,23 @@ type (
 
 // claim is what one tenant has in a batch, from the first gate to the end of the lease.
 type claim struct {
-	tenant  *member
-	memory  int64
-	amounts tenant.Amounts // of its rates
-	pass    tenant.Pass    // of its breaker
-	known   bool           // it is one of those allowed
-	passed  bool           // it has the pass
-	taken   bool           // the amounts are taken
+	tenant   *member
+	memory   int64
+	items    int64
+	wireSize int64
+	pass     tenant.Pass // of its breaker
+	known    bool        // it is one of those allowed
+	passed   bool        // it has the pass
+	taken    bool        // the amounts are taken
 }
 
-func newClaim(t *member, known bool, s admission.Share) claim {
-	return claim{tenant: t, known: known, memory: s.Memory, amounts: tenant.Amounts{Requests: 1, Items: s.Items, Bytes: s.WireSize}}
+func newClaim(t *member, known bool, s *admission.Share) claim {
+	return claim{tenant: t, known: known, memory: s.Memory, items: s.Items, wireSize: s.WireSize}
+}
+
+// amounts are what it takes of its tenant's rates.
+func (c *claim) amounts() tenant.Amounts {
+	return tenant.Amounts{Requests: 1, Items: c.items, Bytes: c.wireSize}
 }
 
 // claims are all that a batch has. The first is the owner's; further ones are rare.
@@ -46,16 +52,20 @@ type claims struct {
 	others []claim
 }
 
-// all returns them.
-func (c *claims) all(yield func(*claim) bool) {
-	if c.owner.tenant == nil || !yield(&c.owner) {
-		return
+// len is how many there are.
+func (c *claims) len() int {
+	if c.owner.tenant == nil {
+		return 0
 	}
-	for i := range c.others {
-		if !yield(&c.others[i]) {
-			return
-		}
+	return 1 + len(c.others)
+}
+
+// at returns one of them.
+func (c *claims) at(i int) *claim {
+	if i == 0 {
+		return &c.owner
 	}
+	return &c.others[i-1]
 }
 
 // accounts returns the owner's account, and what others have.
@@ -71,7 +81,8 @@ func (c *claims) accounts() (*pool.Account, []pool.Share) {
 // end gives back what the claims hold, and tells the breakers what became of the batch: outcome to the one
 // at fault, and nothing in particular to the others. Rates are given back where it was not admitted.
 func (c *claims) end(now time.Time, at *claim, o tenant.Outcome, refund bool) {
-	for one := range c.all {
+	for i := range c.len() {
+		one := c.at(i)
 		if refund {
 			one.refund()
 		}
@@ -89,7 +100,7 @@ func (c *claims) end(now time.Time, at *claim, o tenant.Outcome, refund bool) {
 
 func (c *claim) refund() {
 	if c.taken {
-		c.tenant.Refund(c.amounts)
+		c.tenant.Refund(c.amounts())
 		c.taken = false
 	}
 }
@@ -97,37 +108,42 @@ func (c *claim) refund() {
 // takeOver gives back what estimates of the same batch took of the rates, and moves the passes of the breakers
 // to those tenants that still have a part in it.
 func (c *claims) takeOver(estimates *claims) {
-	for old := range estimates.all {
+	for i := range estimates.len() {
+		old := estimates.at(i)
 		old.refund()
-		for one := range c.all {
-			if old.passed && one.tenant == old.tenant && one.known == old.known {
+		for j := range c.len() {
+			if one := c.at(j); old.passed && one.tenant == old.tenant && one.known == old.known {
 				one.pass, one.passed, old.passed = old.pass, true, false
 			}
 		}
 	}
 }
 
-// claim pins the tenants that r is for. Several of its names may be those of one tenant.
-func (g *governor) claim(ctx context.Context, r *admission.Request) claims {
+// claim pins the tenants that r is for, as c, which must be new. Several of its names may be those of one tenant.
+func (g *governor) claim(ctx context.Context, r *admission.Request, c *claims) {
 	owner, known := g.member(ctx, r.Tenant)
-	c := claims{owner: newClaim(owner, known, r.Share)}
-	for _, s := range r.Others {
+	c.owner = newClaim(owner, known, &r.Share)
+	for i := range r.Others {
+		s := &r.Others[i]
 		t, known := g.member(ctx, s.Tenant)
-		merged := false
-		for one := range c.all {
-			if merged = one.tenant == t && one.known == known; merged {
-				one.memory += s.Memory
-				one.amounts.Bytes += s.WireSize
-				one.amounts.Items += s.Items
-				t.Unpin()
-				break
-			}
-		}
-		if !merged {
+		if !c.merge(t, known, s) {
 			c.others = append(c.others, newClaim(t, known, s))
 		}
 	}
-	return c
+}
+
+// merge adds a share to the claim that its tenant has already, and reports whether it has one.
+func (c *claims) merge(t *member, known bool, s *admission.Share) bool {
+	for i := range c.len() {
+		if one := c.at(i); one.tenant == t && one.known == known {
+			one.memory += s.Memory
+			one.items += s.Items
+			one.wireSize += s.WireSize
+			t.Unpin()
+			return true
+		}
+	}
+	return false
 }
 
 // member pins the tenant of this name, or the one that ctx speaks for. One that is not known to be allowed
@@ -147,66 +163,66 @@ func (g *governor) member(ctx context.Context, name string) (t *member, known bo
 
 // pass takes all claims through the gates that are their tenants' alone, and the whole batch past the ceilings
 // of whom it comes through. It returns the claim that was refused and why.
-func (g *governor) pass(c *claims, through *ceilings, all admission.Share, now time.Time) (*claim, admission.Error) {
+func (g *governor) pass(c *claims, through *ceilings, all *admission.Share, now time.Time) (*claim, *admission.Error) {
 	apart := g.identified.Load() || len(c.others) > 0 // else there is one tenant, and what holds for all holds for it
 	if apart {
-		for one := range c.all {
-			if e := one.admitted(now); e.Reason != "" {
-				return one, e
+		for i := range c.len() {
+			if e := c.at(i).admitted(now); e != nil {
+				return c.at(i), e
 			}
 		}
 	}
-	if e := through.judge(all); e.Reason != "" || !apart {
+	if e := through.judge(all); e != nil || !apart {
 		return &c.owner, e
 	}
-	for one := range c.all {
-		if e := one.within(now); e.Reason != "" {
-			return one, e
+	for i := range c.len() {
+		if e := c.at(i).within(now); e != nil {
+			return c.at(i), e
 		}
 	}
-	return &c.owner, admission.Error{}
+	return &c.owner, nil
 }
 
 // admitted reports whether the tenant is known and its breaker lets it through.
-func (c *claim) admitted(now time.Time) admission.Error {
+func (c *claim) admitted(now time.Time) *admission.Error {
 	if !c.known {
-		return admission.Error{Reason: admission.TenantUnknown}
+		return &admission.Error{Reason: admission.TenantUnknown}
 	}
 	if c.passed {
-		return admission.Error{}
+		return nil
 	}
 	pass, denial, ok := c.tenant.Allow(now)
 	if !ok {
 		return denied(denial)
 	}
 	c.pass, c.passed = pass, true
-	return admission.Error{}
+	return nil
 }
 
 // denied is what a breaker's denial is to the outside.
-func denied(d tenant.Denial) admission.Error {
-	return admission.Error{Reason: admission.TenantBreaker, Observed: d.Breaches, Limit: d.Allowed, RetryAfter: d.Remaining}
+func denied(d tenant.Denial) *admission.Error {
+	return &admission.Error{Reason: admission.TenantBreaker, Observed: d.Breaches, Limit: d.Allowed, RetryAfter: d.Remaining}
 }
 
 // within reports whether the batch is within the tenant's ceilings for one, and takes it of its rates.
-func (c *claim) within(now time.Time) admission.Error {
+func (c *claim) within(now time.Time) *admission.Error {
 	ceilings := c.tenant.Ceilings()
 	if most := ceilings.MaxBatchMemory; most > 0 && c.memory > most {
-		return admission.Error{Reason: admission.BatchMemory, Observed: c.memory, Limit: most}
+		return &admission.Error{Reason: admission.BatchMemory, Observed: c.memory, Limit: most}
 	}
-	if most := ceilings.MaxBatchItems; most > 0 && c.amounts.Items > most {
-		return admission.Error{Reason: admission.BatchItems, Observed: c.amounts.Items, Limit: most}
+	if most := ceilings.MaxBatchItems; most > 0 && c.items > most {
+		return &admission.Error{Reason: admission.BatchItems, Observed: c.items, Limit: most}
 	}
-	switch res := c.tenant.Take(now, c.amounts); res.Outcome {
+	switch res := c.tenant.Take(now, c.amounts()); res.Outcome {
 	case tenant.OverBurst:
-		return admission.Error{Reason: admission.RateBurst, Observed: res.Amount, Limit: res.Burst, Unit: rateUnits[res.Unit]}
+		return &admission.Error{Reason: admission.RateBurst, Observed: res.Amount, Limit: res.Burst, Unit: rateUnits[res.Unit]}
 	case tenant.Missing:
-		return admission.Error{
+		return &admission.Error{
 			Reason: admission.TenantRate, Observed: res.Amount, Limit: res.Burst, Unit: rateUnits[res.Unit], RetryAfter: res.Wait,
 		}
 	}
 	c.taken = true
-	return admission.Error{}
+	return nil
 }
 
 // rateUnits are the units of rates in UCUM.

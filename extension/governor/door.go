@@ -37,7 +37,7 @@ func (g *governor) newDoor() *door.Door {
 			if e := (&admission.Error{Reason: reason}); g.observing(ctx, t, reason) {
 				return e
 			}
-			return g.refuseAtOnce(ctx, signal, t, admission.Error{Reason: reason, Observed: observed, Limit: limit})
+			return g.refuseAtOnce(ctx, signal, t, &admission.Error{Reason: reason, Observed: observed, Limit: limit})
 		},
 		Critical:       func() bool { return g.guard.levels.Level() == pressure.Critical },
 		Easy:           g.easy,

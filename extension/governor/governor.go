@@ -53,7 +53,7 @@ type governor struct {
 	leases    sync.Pool // of leases that were not granted, so that refusing costs little
 	overrides *tenant.OverridesFile
 
-	everyone       *ceilings // what holds for those who did not register
+	everyone       map[string]*ceilings // what holds for those who did not register, by signal
 	maxBatchMemory atomic.Int64
 	identified     atomic.Bool  // tenants are told apart
 	named          atomic.Bool  // by their data, among others
@@ -94,10 +94,13 @@ func newGovernor(set extension.Settings, config *Config) (*governor, error) {
 	g.guard = newGuard(&config.Guard, g.epoch)
 	g.newTenants()
 	g.mu.soft.fraction = config.Memory.GoMemLimitFraction
-	g.everyone = &ceilings{governor: g}
 	g.mu.users = map[user]*ceilings{}
 	var err error
 	g.telemetry, err = newTelemetry(set.TelemetrySettings)
+	g.everyone = map[string]*ceilings{}
+	for signal, points := range g.telemetry.signals {
+		g.everyone[signal] = &ceilings{governor: g, points: points}
+	}
 	g.door = g.newDoor()
 	return g, err
 }
@@ -153,8 +156,13 @@ func (g *governor) begin(m machine, r pressure.Runtime) error {
 	return g.telemetry.observe(g)
 }
 
-// now is the time, read from the monotonic clock alone, which takes half as long as reading both.
-func (g *governor) now() time.Time { return g.epoch.Add(time.Since(g.epoch)) }
+// now is the time.
+func (g *governor) now() time.Time { return g.at(g.clock()) }
+
+// clock is the time since the governor was made, read from the monotonic clock alone, which takes half as long as
+// reading both, and at is that time as one.
+func (g *governor) clock() time.Duration             { return time.Since(g.epoch) }
+func (g *governor) at(clock time.Duration) time.Time { return g.epoch.Add(clock) }
 
 // alone returns an error if the host has another governor: a process has only one memory.
 func (g *governor) alone(host component.Host) error {
@@ -261,7 +269,7 @@ func (g *governor) watch(ctx context.Context) {
 		case <-check.C:
 			g.look(ctx)
 		case <-g.guard.wake:
-			if since := g.now().Sub(g.guard.looked); since >= lookPause {
+			if g.guard.rested(g.clock()) {
 				g.look(ctx)
 			}
 		case <-refresh.C:

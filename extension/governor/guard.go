@@ -24,15 +24,15 @@ type guard struct {
 	levels *pressure.Levels
 
 	runtime  atomic.Pointer[pressure.Runtime] // as of the last collection
-	arrivals atomic.Int64
-	wake     chan struct{} // to take a sample now
-	collect  chan struct{} // to collect garbage now
+	arrivals atomic.Int64                     // since the last sample
+	looked   atomic.Int64                     // when that was taken, by the governor's clock
+	wake     chan struct{}                    // to take a sample now
+	collect  chan struct{}                    // to collect garbage now
 	refused  atomic.Pointer[admission.Error]
 
 	// Of the watch alone.
 	reader pressure.RuntimeReader
 	failed map[cgroupmem.Probe]bool // probes that failed the last time
-	looked time.Time                // when the last sample was taken
 }
 
 // lookPause is the least time between two samples: at 30 µs each they take 0.3 % of a processor, however many
@@ -62,22 +62,25 @@ func poke(c chan struct{}) {
 
 // arrived counts a batch that is asked for, and has a sample taken after so many of them: a burst must not
 // outrun the clock.
-func (g *guard) arrived() {
-	if g.arrivals.Add(1)%g.config.CheckEvery == 0 {
+func (g *guard) arrived(clock time.Duration) {
+	if g.arrivals.Add(1) >= g.config.CheckEvery && g.rested(clock) {
 		poke(g.wake)
 	}
 }
 
-// refuses returns why nobody gets in, or an error without a reason.
-func (g *guard) refuses(ctx context.Context) admission.Error {
+// rested reports whether the last sample is long enough ago for another one.
+func (g *guard) rested(clock time.Duration) bool {
+	return clock-time.Duration(g.looked.Load()) >= lookPause
+}
+
+// refuses returns why nobody gets in, or nil.
+func (g *guard) refuses(ctx context.Context) *admission.Error {
 	e := g.refused.Load()
-	switch {
-	case e == nil:
-		return admission.Error{}
-	case e.Reason == admission.MemoryPressure && g.config.ExemptLoopback && local(ctx):
-		return admission.Error{}
+	if e == nil || e.Reason == admission.MemoryPressure && g.config.ExemptLoopback && local(ctx) {
+		return nil
 	}
-	return *e
+	own := *e // which is completed for whom it is told
+	return &own
 }
 
 // local reports whether a request comes from this machine.
@@ -130,8 +133,10 @@ func (g *governor) collectGarbage(ctx context.Context) {
 
 // look takes a sample, and has the pool and the level follow it.
 func (g *governor) look(ctx context.Context) {
-	now := g.now()
-	g.guard.looked = now
+	clock := g.clock()
+	now := g.at(clock)
+	g.guard.looked.Store(int64(clock))
+	g.guard.arrivals.Store(0)
 	st := g.pool.Stats()
 	used := st.Held + st.Owed + st.QueuedBytes
 	if g.guard.books.Tick(now, used) {

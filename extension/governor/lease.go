@@ -18,24 +18,27 @@ import (
 type lease struct {
 	pool.Lease
 	ceilings *ceilings
-	points   *points
 	tenant   atomic.Pointer[member] // whose batch it is, also after it has ended
 	root     *lease                 // of a part
 	memory   int64                  // in all
-	start    time.Time              // when it was asked for
+	start    time.Duration          // when it was asked for, by the governor's clock
 	waited   time.Duration
-	fault    *claim // whose fault it was
 	phase    phase
 	verdict  tenant.Outcome // on it, once the batch was refused or, in observe mode, would have been
 
 	provisional atomic.Bool // its claims rest on estimates
 	mu          struct {
 		sync.Mutex
-		claims claims
+		claims claims // those of one that has ended are no more than its end's to touch
+		failed *failure
 		ended  bool
-		failed admission.Reason // why a part was refused
-		blamed bool             // whose fault that was has been told
 	}
+}
+
+// failure is that a part of a batch was refused.
+type failure struct {
+	reason admission.Reason
+	blamed bool // whose fault that was has been told
 }
 
 var _ admission.Lease = (*lease)(nil)
@@ -49,31 +52,33 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 		return nil, admission.ErrReleased
 	}
 	g := l.ceilings.governor
-	part := &lease{ceilings: g.of(r), points: root.points, root: root, phase: inBatch, start: g.now()}
+	part := &lease{ceilings: g.of(&r), root: root, phase: inBatch, start: g.clock()}
 	part.tenant.Store(root.tenant.Load())
 	var claims claims
 	first := root.provisional.CompareAndSwap(true, false)
 	if first {
-		claims = g.claim(ctx, &r)
+		g.claim(ctx, &r, &claims)
 		part.tenant.Store(claims.owner.tenant)
 		root.mu.Lock()
-		claims.takeOver(&root.mu.claims)
+		if !root.mu.ended {
+			claims.takeOver(&root.mu.claims)
+		}
 		root.mu.Unlock()
 	}
 	released := false
-	err := part.ask(ctx, &r, &claims, admission.Error{}, func(p pool.Request) pool.Result {
+	fault, err := part.ask(ctx, g.at(part.start), &r, &claims, nil, func(p pool.Request) pool.Result {
 		res := l.Lease.Settle(ctx, &part.Lease, p)
 		released = res.Outcome == pool.Released
 		return res
 	})
 	if first {
-		root.settle(part, &claims)
+		root.settle(part, fault, &claims)
 	}
 	if released {
 		return nil, admission.ErrReleased
 	}
 	if err != nil {
-		root.fail(err.Reason, first)
+		root.fail(failure{err.Reason, first})
 		return nil, err
 	}
 	return part, nil
@@ -81,10 +86,10 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 
 // settle makes the claims of the first part those of l, although its user may have had no place for it; but not
 // where they were refused, or l has ended meanwhile.
-func (l *lease) settle(part *lease, claims *claims) {
+func (l *lease) settle(part *lease, fault *claim, claims *claims) {
 	now := l.ceilings.governor.now()
 	if !l.Settled() {
-		claims.end(now, part.fault, part.verdict, true)
+		claims.end(now, fault, part.verdict, true)
 		l.provisional.Store(true)
 		return
 	}
@@ -135,26 +140,29 @@ func (l *lease) end(outcome error, left ...pool.Share) bool {
 	}
 	if l.root != nil {
 		if e, is := errors.AsType[*admission.Error](outcome); is {
-			l.root.fail(e.Reason, false)
+			l.root.fail(failure{reason: e.Reason})
 		}
 		return true
 	}
 	g := l.ceilings.governor
 	l.mu.Lock()
-	held, failed, blamed := l.mu.claims, l.mu.failed, l.mu.blamed
-	l.mu.claims, l.mu.ended = claims{}, true
+	l.mu.ended = true
+	var failed failure
+	if l.mu.failed != nil {
+		failed = *l.mu.failed
+	}
 	l.mu.Unlock()
-	now := g.now()
-	took := now.Sub(l.start)
+	now := g.clock()
+	took := now - l.start
 	decision := refusal{phase: l.phase}
 	verdict := tenant.Fine
 	if e, is := errors.AsType[*admission.Error](outcome); is {
-		failed = e.Reason
+		failed.reason = e.Reason
 	}
-	if outcome != nil && failed != "" { // a door knows the answer only as it went out
-		decision = refusal{inBatch, failed}
-		if verdict = tenant.Undecided; !blamed {
-			verdict = l.blame(failed)
+	if outcome != nil && failed.reason != "" { // a door knows the answer only as it went out
+		decision = refusal{inBatch, failed.reason}
+		if verdict = tenant.Undecided; !failed.blamed {
+			verdict = l.blame(failed.reason)
 		}
 	} else if t := l.ceilings.timeout(); t > 0 && took-l.waited > t {
 		g.observing(context.Background(), l.tenant.Load(), admission.ProcessingTimeout)
@@ -163,18 +171,17 @@ func (l *lease) end(outcome error, left ...pool.Share) bool {
 		verdict = tenant.Breach
 	}
 	l.ceilings.finished(l.tenant.Load(), now, decision.reason)
-	held.end(now, &held.owner, verdict, false)
-	ctx := context.Background()
-	l.points.decided(ctx, decision, took)
-	l.points.ended(ctx, l.memory, l.waited, took-l.waited)
+	l.mu.claims.end(g.at(now), &l.mu.claims.owner, verdict, false)
+	l.ceilings.points.decided(context.Background(), decision, took)
+	l.ceilings.points.ended(context.Background(), l.memory, l.waited, took-l.waited)
 	return true
 }
 
 // fail remembers that a part of the batch was refused.
-func (l *lease) fail(reason admission.Reason, blamed bool) {
+func (l *lease) fail(f failure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.failed, l.mu.blamed = reason, blamed
+	l.mu.failed = &f
 }
 
 // blame is what a refusal of a batch that was admitted is to its tenant's breaker. A timeout is a breach only

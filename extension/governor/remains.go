@@ -53,13 +53,11 @@ func (l *lease) leave() (*remains, []pool.Share) {
 	scale := float64(l.memory) / float64(max(1, root.memory)) // a part may be larger or smaller than the whole
 	r.others = make([]remain, len(root.mu.claims.others))
 	left := make([]pool.Share, 0, 1+len(r.others))
-	i := -1
-	for c := range root.mu.claims.all {
-		to := &r.owner
-		if i >= 0 {
-			to = &r.others[i]
+	for i := range root.mu.claims.len() {
+		c, to := root.mu.claims.at(i), &r.owner
+		if i > 0 {
+			to = &r.others[i-1]
 		}
-		i++
 		c.tenant.Pin()
 		to.tenant = c.tenant
 		if carried := r.books.End(&to.left, &c.tenant.Value.carrier, int64(scale*float64(c.memory))); carried != 0 {

@@ -123,7 +123,7 @@ func (p *Pool) holdLocked(l *Lease, sign int64) {
 		p.countLocked(s.Account, party{held: sign * s.Bytes})
 		own -= s.Bytes
 	}
-	p.countLocked(l.account, party{held: sign * own, used: sign * l.slots})
+	p.countLocked(l.account, party{held: sign * own, used: sign * int64(l.slots)})
 }
 
 // wantLocked counts all that w waits for alike.
@@ -175,7 +175,7 @@ func (p *Pool) mostLocked(a *Account) int64 {
 
 // ceilingsLocked returns which ceiling of the accounts in r would be broken by it, or Granted, but for those
 // accounts that have a part in l already.
-func (p *Pool) ceilingsLocked(r Request, l *Lease) Result {
+func (p *Pool) ceilingsLocked(r *Request, l *Lease) Result {
 	own := r.Bytes
 	for _, s := range r.Others {
 		own -= s.Bytes

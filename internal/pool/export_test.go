@@ -55,9 +55,9 @@ func (a *audit) leases(leases []*Lease) {
 			own -= s.Bytes
 		}
 		a.equal("share of an owner is negative", own < 0, false)
-		a.add(l.account, party{held: own, used: l.slots})
+		a.add(l.account, party{held: own, used: int64(l.slots)})
 		held += l.bytes
-		used += l.slots
+		used += int64(l.slots)
 		if l.provisional {
 			encoded += l.bytes
 		}

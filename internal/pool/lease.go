@@ -20,10 +20,10 @@ type Lease struct {
 
 	// Guarded by the pool's lock.
 	bytes       int64
-	slots       int64
 	through     int64 // what counts as passing gate
 	parts       int64 // bytes held by the parts of this lease
-	waiting     int64 // requests for more that wait
+	waiting     int32 // requests for more that wait
+	slots       int8
 	provisional bool
 	ended       bool
 }
@@ -85,7 +85,7 @@ func (p *Pool) replaceLocked(l *Lease, r Request) Result {
 		r.Account = l.account
 	}
 	if !r.Debt {
-		if res := p.ceilingsLocked(r, l); res.Outcome != Granted {
+		if res := p.ceilingsLocked(&r, l); res.Outcome != Granted {
 			return res
 		}
 	}

@@ -27,7 +27,7 @@ func (p *Pool) carryLocked(a *Account, bytes int64) {
 // passes the gate, which is more than bytes where part of it is paid for already.
 func (p *Pool) chargeLocked(l *Lease, g *Gate, slots, bytes, through int64) {
 	if slots > 0 {
-		l.slots, l.bytes = slots, bytes
+		l.slots, l.bytes = int8(slots), bytes
 		p.mu.used += slots
 		p.mu.held += bytes
 		p.estimateLocked(l, bytes)
@@ -87,7 +87,7 @@ func (p *Pool) releaseLocked(l *Lease, left ...Share) {
 	}
 	p.holdLocked(l, -1)
 	p.estimateLocked(l, -l.bytes)
-	p.mu.used -= l.slots
+	p.mu.used -= int64(l.slots)
 	p.mu.held -= l.bytes
 	if l.root != nil {
 		l.root.parts -= l.bytes

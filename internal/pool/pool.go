@@ -142,11 +142,11 @@ func (p *Pool) Acquire(ctx context.Context, l *Lease, r Request) Result {
 	}
 	p.mu.Lock()
 	if !r.Debt {
-		if res := p.refusedLocked(r); res.Outcome != Granted {
+		if res := p.refusedLocked(&r); res.Outcome != Granted {
 			p.mu.Unlock()
 			return res
 		}
-		if !p.freeLocked(r.Gate, 1, r.Bytes) || p.behindLocked(r) {
+		if !p.freeLocked(r.Gate, 1, r.Bytes) || p.behindLocked(&r) {
 			return p.queueLocked(ctx, waiter{
 				lease: l, account: r.Account, others: r.Others, gate: r.Gate, slots: 1, bytes: r.Bytes, through: r.Bytes,
 				parked: r.parked(),
@@ -162,7 +162,7 @@ func (p *Pool) Acquire(ctx context.Context, l *Lease, r Request) Result {
 
 // refusedLocked returns why r is refused whoever else holds what, or Granted: what can never fit, and what
 // an account's own ceilings forbid, which is its own doing and not to be waited for.
-func (p *Pool) refusedLocked(r Request) Result {
+func (p *Pool) refusedLocked(r *Request) Result {
 	if p.mu.state == closed {
 		return Result{Outcome: Closed}
 	}
@@ -174,7 +174,7 @@ func (p *Pool) refusedLocked(r Request) Result {
 
 // behindLocked reports whether somebody goes before r although it fits: a holder within its share that
 // wants more, one of its own account that came before, or the one for whom it is held back.
-func (p *Pool) behindLocked(r Request) bool {
+func (p *Pool) behindLocked(r *Request) bool {
 	if p.mu.queued == 0 && p.mu.growth.head == nil {
 		return false
 	}

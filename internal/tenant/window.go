@@ -12,6 +12,7 @@ const steps = 16
 type window struct {
 	length time.Duration
 	at     int64 // the step that counts now
+	next   int64 // when the next one begins
 	counts [steps + 1]struct{ batches, breaches uint32 }
 }
 
@@ -32,6 +33,9 @@ func (w *window) add(length time.Duration, now int64, breach bool) {
 
 // roll empties the steps that are over. A clock that goes backwards counts in the latest.
 func (w *window) roll(now int64) {
+	if now < w.next { // as almost always
+		return
+	}
 	at := max(0, now) / w.step()
 	if at-w.at >= int64(len(w.counts)) {
 		clear(w.counts[:])
@@ -41,6 +45,7 @@ func (w *window) roll(now int64) {
 		w.at++
 		w.counts[w.at%int64(len(w.counts))] = struct{ batches, breaches uint32 }{}
 	}
+	w.next = (w.at + 1) * w.step()
 }
 
 func (w *window) batches() (n int64) {
