@@ -64,8 +64,10 @@ func plain(v string) bool {
 	for digits < len(v) && '0' <= v[digits] && v[digits] <= '9' {
 		digits++
 	}
-	lengthPrefixed := digits > 0 && digits < len(v) && v[digits] == ':'
-	return !lengthPrefixed && v != DefaultName && v != OverflowName && v != OtherName
+	if digits > 0 {
+		return digits == len(v) || v[digits] != ':'
+	}
+	return v != DefaultName && v != OverflowName && v != OtherName
 }
 
 // bounded returns name, or what stands for it where it is too long. Nobody can find another name that
