@@ -15,12 +15,15 @@ import (
 // It asks instead of being told, because bytes also come back when the garbage collector finds them.
 const lookEvery = 10 * time.Millisecond
 
+// largeFrom is the size, in bytes, from which a body is a large one.
+const largeFrom = 256 << 10
+
 // longAgo is a deadline that ends a read at once.
 var longAgo = time.Unix(1, 0)
 
 // bodies are those being read. The zero value is ready; the methods are safe for concurrent use.
 //
-// Half of what may be on its way in is for large bodies, of more than [heavyFrom], and half for the others, so that
+// Half of what may be on its way in is for large bodies, of more than [largeFrom], and half for the others, so that
 // these need not wait for one that comes no faster than it must. What a body holds itself is never in its way:
 // any size gets through, and of those that wait for each other the one that grew last can go on. So the bound is
 // exceeded by one large body at most.
@@ -73,7 +76,7 @@ func (bs *bodies) cutOff() {
 
 // like returns the bytes of the bodies that are alike to one of that size.
 func (bs *bodies) like(size int64) *int64 {
-	if size > heavyFrom {
+	if size > largeFrom {
 		return &bs.large
 	}
 	return &bs.small

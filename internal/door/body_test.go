@@ -44,7 +44,7 @@ func TestASlowBodyHoldsNoMoreThanTwiceOfWhatCame(t *testing.T) {
 
 const (
 	full  = 4<<20 - 1     // fills the room of all: a request always gets through, whatever its size
-	large = heavyFrom + 1 // shares the room of such a one
+	large = largeFrom + 1 // shares the room of such a one
 )
 
 func TestASmallBodyNeedNotWaitForALargeOne(t *testing.T) {
@@ -54,7 +54,7 @@ func TestASmallBodyNeedNotWaitForALargeOne(t *testing.T) {
 		start := time.Now()
 		for _, from := range []string{"a", "b"} {
 			neighbour := h.send(from, -1)
-			neighbour.body(heavyFrom - 1)
+			neighbour.body(largeFrom - 1)
 			_ = neighbour.Conn.Close()
 			code, _ := neighbour.answer()
 			require.Equal(t, http.StatusOK, code)
@@ -71,7 +71,7 @@ func TestSmallBodiesThatAreSlowGiveWayToOneThatIsNot(t *testing.T) {
 		var slow []*sender
 		for i := range 16 { // all that there is, in small pieces
 			s := h.send(fmt.Sprint(i), -1)
-			s.body(heavyFrom - 1)
+			s.body(largeFrom - 1)
 			slow = append(slow, s)
 		}
 		<-time.After(time.Minute)

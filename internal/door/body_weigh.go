@@ -19,7 +19,7 @@ import (
 // What turns out not to be OTLP in protobuf is left to the receiver, which knows what else may come to that
 // path; it gets no further with it than this did. JSON is refused: that decoder has no limits of its own.
 func (d *Door) weighBody(ctx context.Context, signal, media string, body []byte) (admission.Share, error) {
-	size, tenant := int64(len(body)), ""
+	size := int64(len(body))
 	share := admission.Share{Memory: unknownRatio * size, WireSize: size}
 	s, known := weighed[signal]
 	walk := footprint.Wire
@@ -34,16 +34,12 @@ func (d *Door) weighBody(ctx context.Context, signal, media string, body []byte)
 	default:
 		return share, nil
 	}
-	if size > heavyFrom {
-		tenant, _ = d.Governor.Identify(ctx)
-	}
 	var w footprint.Weight
 	var malformed error
-	waited, ok := d.heavy.do(ctx, tenant, size, func() { w, malformed = walk(s, body, d.Memory.MaxBatch()) })
+	if err := d.work(ctx, size, func() { w, malformed = walk(s, body, d.Memory.MaxBatch()) }, d.refusing(signal)); err != nil {
+		return share, err
+	}
 	switch {
-	case !ok:
-		reason, observed, limit := d.heavy.refusal(ctx, waited)
-		return share, d.Refuse(ctx, signal, reason, observed, limit)
 	case malformed == nil:
 		share.Memory, share.Items = w.Memory, w.Items
 	case media == jsonType:

@@ -27,9 +27,10 @@ type call struct {
 	cancel  context.CancelCauseFunc // nil where there is no tap
 	served  func() bool             // tells that grpc serves it; nil where there is no tap
 
-	spared string      // the tenant for whose sake it was let in
-	here   atomic.Bool // counted with its peer
-	coming atomic.Bool // its message is not whole yet
+	spared   string      // the tenant for whose sake it was let in
+	expected int64       // bytes that it will bring then
+	here     atomic.Bool // counted with its peer
+	coming   atomic.Bool // its message is not whole yet
 
 	// What follows belongs to the goroutine that serves the call.
 	request any             // of an export, which the codec did not decode
@@ -50,6 +51,10 @@ const perFrame = 64
 // turnAfter is how long a call waits at most for its turn to bring its message, and how long one waits that the tap
 // refused and yet let in.
 const turnAfter = time.Second
+
+// deafShare is the part of what may be on its way in that calls may take which the tap refused and let in: one in so
+// many bytes. They wait with what comes of a message before anybody asks for it.
+const deafShare = 4
 
 type (
 	connectionKey struct{}
@@ -129,11 +134,13 @@ func (c *call) begin() {
 }
 
 // wait has the call wait for its turn to bring its message, which grpc does not read before. One that the tap
-// refused comes from whoever does not hear refusals: it waits as long as anybody may, which slows them down, and
-// where even that is too much it ends here. Its client sees a canceled call then, which OTLP has it retry.
+// refused comes from whoever does not hear refusals: it waits as long as anybody may before, which slows them down.
+// Where it does not get its turn even then, or too many wait like that, it ends here. Its client sees a canceled call
+// then, which OTLP has it retry.
 func (c *call) wait(ctx context.Context) {
 	if c.refused != nil {
-		if _, _, over := c.peer.over(0); over {
+		defer c.door.deaf.Add(-1)
+		if c.door.deaf.Add(1) > c.door.wire.limit()/deafShare/(perCall+streamWindow) {
 			c.cancel(c.refused)
 			return
 		}
@@ -145,7 +152,9 @@ func (c *call) wait(ctx context.Context) {
 			return
 		}
 	}
-	c.turn = c.peer.turn(ctx, turnAfter)
+	if c.turn = c.peer.turn(ctx, turnAfter); !c.turn && c.refused != nil {
+		c.cancel(c.refused)
+	}
 }
 
 // read ends the call's turn, if it has one, with a message of that size.

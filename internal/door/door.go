@@ -74,6 +74,7 @@ type Door struct {
 	kept        kept
 	arriving    arriving
 	spared      spared
+	deaf        atomic.Int64     // calls that wait although the tap refused them
 	protobuf    encoding.CodecV2 // decodes what the door keeps
 	connections atomic.Int64     // open
 	bodies      bodies
@@ -103,6 +104,13 @@ func (d *Door) refuse(ctx context.Context, signal string, reason admission.Reaso
 		return nil
 	}
 	return e
+}
+
+// refusing is [Settings.Refuse] for a signal.
+func (d *Door) refusing(signal string) func(context.Context, admission.Reason, int64, int64) *admission.Error {
+	return func(ctx context.Context, reason admission.Reason, observed, limit int64) *admission.Error {
+		return d.Refuse(ctx, signal, reason, observed, limit)
+	}
 }
 
 // Stats is the state of a door at one moment.

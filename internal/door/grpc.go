@@ -77,10 +77,7 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 	if c.request == nil {
 		return next(ctx, request)
 	}
-	signal, tenant := signals[info.FullMethod], ""
-	if c.body.Len() > heavyFrom {
-		tenant, _ = d.Governor.Identify(ctx)
-	}
+	signal := signals[info.FullMethod]
 	var lease admission.Lease
 	defer func() {
 		if p := recover(); p != nil {
@@ -96,68 +93,64 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 			lease.Release(err)
 		}
 	}()
-	if lease, err = d.admit(ctx, c, tenant, signal); err != nil {
+	var work int64
+	if lease, work, err = d.admit(ctx, c, signal); err != nil {
 		return nil, err
 	}
-	if err = d.decode(ctx, c, tenant, lease, request); err != nil {
+	if err = d.decode(ctx, c, work, lease, request); err != nil {
 		return nil, err
 	}
 	return next(admission.ContextWithLease(ctx, lease), request)
 }
 
-// admit weighs what the call brought and asks for a lease on that. Where the tap could not look at the tenant's
-// state, that is looked at before anything is weighed.
-func (d *Door) admit(ctx context.Context, c *call, tenant, signal string) (admission.Lease, error) {
+// admit weighs what the call brought and asks for a lease on that, and says how much work it is to decode it. Where
+// the tap could not look at the tenant's state, that is looked at before anything is weighed.
+func (d *Door) admit(ctx context.Context, c *call, signal string) (lease admission.Lease, work int64, err error) {
 	if !d.GRPCTap {
 		if err := d.crowded(ctx, c, signal); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	r := admission.Request{Signal: signal, Provisional: true}
 	if !d.GRPCTap || !d.TenantByHeader {
 		if err := d.Governor.Check(ctx, r); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	size := int64(c.body.Len())
 	estimate, ok := d.estimate(ctx, signal, size)
-	r.Memory, r.WireSize = estimate, size
+	r.Memory, r.WireSize, work = estimate, size, size
 	if !ok {
 		var w footprint.Weight
 		var malformed error
-		waited, ok := d.heavy.do(ctx, tenant, size, func() {
+		if err := d.work(ctx, size, func() {
 			w, malformed = footprint.Wire(weighed[signal], c.join(), d.Memory.MaxBatch())
-		})
-		switch {
-		case !ok:
-			reason, observed, limit := d.heavy.refusal(ctx, waited)
-			return nil, d.Refuse(ctx, signal, reason, observed, limit)
-		case malformed != nil:
-			return nil, undecodable(malformed)
+		}, d.refusing(signal)); err != nil {
+			return nil, 0, err
 		}
-		r.Memory, r.Items = w.Memory, w.Items
+		if malformed != nil {
+			return nil, 0, undecodable(malformed)
+		}
+		r.Memory, r.Items, work = w.Memory, w.Items, w.Memory/heapRatio
 	}
-	return d.Governor.Admit(ctx, r)
+	lease, err = d.Governor.Admit(ctx, r)
+	return lease, work, err
 }
 
-// decode makes the request of the bytes that the call brought, and gives those back.
-func (d *Door) decode(ctx context.Context, c *call, tenant string, lease admission.Lease, request any) error {
+// decode makes the request of the bytes that the call brought, which is so much work, and gives those back.
+func (d *Door) decode(ctx context.Context, c *call, work int64, lease admission.Lease, request any) (err error) {
 	c.taken()
-	var err error
-	waited, ok := d.heavy.do(ctx, tenant, int64(c.body.Len()), func() {
+	if err := d.work(ctx, work, func() {
 		c.join()
 		err = d.protobuf.Unmarshal(c.body, request)
 		c.free()
-	})
-	switch {
-	case !ok:
-		reason, observed, limit := d.heavy.refusal(ctx, waited)
-		return lease.Refuse(ctx, reason, observed, limit)
-	case err != nil:
-		return undecodable(err)
-	default:
-		return nil
+	}, lease.Refuse); err != nil {
+		return err
 	}
+	if err != nil {
+		return undecodable(err)
+	}
+	return nil
 }
 
 // undecodable is the answer that OTLP has for a request which is not one.

@@ -125,10 +125,10 @@ func TestAHeavyRequestOfAnAuthenticatedTenant(t *testing.T) {
 		assert.Empty(t, s.heavy.tenants, "no place is held downstream")
 		return nil
 	}
-	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(2000))
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(5000))
 	require.NoError(t, err)
 	require.Greater(t, s.lease(t).request.WireSize, int64(heavyFrom))
-	require.EqualValues(t, 2000, s.lease(t).request.Items)
+	require.EqualValues(t, 5000, s.lease(t).request.Items)
 	s.closed(t)
 }
 
@@ -143,7 +143,7 @@ func TestARequestThatFindsNoPlace(t *testing.T) {
 			} else {
 				take()
 			}
-			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(2000))
+			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(5000))
 			info, retry := refused(t, err, codes.Unavailable)
 			assert.Equal(t, "queue_timeout", info.Reason)
 			assert.NotNil(t, retry)

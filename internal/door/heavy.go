@@ -12,15 +12,20 @@ import (
 	"github.com/otel-governor/otel-governor/admission"
 )
 
-// heavyFrom is the size of a request, in bytes of its encoding, from which weighing and decoding it takes a
-// place. It is about a millisecond of work; what is smaller is done before it would have queued.
-const heavyFrom = 256 << 10
+const (
+	// heavyFrom is the work on a request from which it takes a place, in bytes of encoding that usual batches would
+	// have for as much. It is about two milliseconds; what is less is done before it would have queued.
+	heavyFrom = 512 << 10
+	// heapRatio is how much heap usual batches take for a byte of encoding. Decoding what is heavier than its
+	// encoding says takes as much longer.
+	heapRatio = 4
+)
 
 // places are where large requests are weighed and decoded, so that small ones always find a processor. They
 // are fewer than the processors by one, but for a single processor, where they only keep order.
 //
-// A free place goes to the tenant with the fewest requests at work, then to the one that was served the fewest
-// bytes, and in the order of arrival within one tenant. Who was idle begins with what the tenant served last
+// A free place goes to the tenant with the fewest requests at work, then to the one for which the least work was
+// done, and in the order of arrival within one tenant. Who was idle begins with what the tenant served last
 // had before, so that nobody saves up. The price is that a tenant pays for its huge request with a longer wait
 // for the next one.
 type places struct {
@@ -29,20 +34,20 @@ type places struct {
 	mu      sync.Mutex
 	free    int
 	arrived int64             // waiters so far
-	served  int64             // bytes that whoever got a place last had been served before
+	served  int64             // work that whoever got a place last had been served before
 	tenants map[string]*queue // those with somebody at work or waiting
 }
 
 // queue is one tenant's heavy work.
 type queue struct {
-	served  int64 // bytes that were given a place
+	served  int64 // work that was given a place
 	working int
 	waiting []*waiter // oldest first
 }
 
 // waiter is one request that waits for a place.
 type waiter struct {
-	bytes int64
+	work  int64
 	turn  int64         // in the order of arrival
 	ready chan struct{} // closed when it has a place
 }
@@ -55,20 +60,38 @@ func newPlaces(patience time.Duration) *places {
 	}
 }
 
-// do runs work on a request of that many bytes of a tenant: at once if it is small, else in a place. It is not
-// ok, and work is not run, if no place was free within the patience of all or before ctx ended; waited says
-// after how long. Work must not wait for anything. Safe for concurrent use.
-func (p *places) do(ctx context.Context, tenant string, bytes int64, work func()) (waited time.Duration, ok bool) {
-	if bytes <= heavyFrom {
-		work()
+// do does so much work on a request of a tenant: at once if it is little, else in a place. It is not ok, and nothing
+// is done, if no place was free within the patience of all or before ctx ended; waited says after how long. What is
+// done must not wait for anything. Safe for concurrent use.
+func (p *places) do(ctx context.Context, tenant string, work int64, done func()) (waited time.Duration, ok bool) {
+	if work <= heavyFrom {
+		done()
 		return 0, true
 	}
-	if waited, ok = p.take(ctx, tenant, bytes); !ok {
+	if waited, ok = p.take(ctx, tenant, work); !ok {
 		return waited, false
 	}
 	defer p.give(tenant)
-	work()
+	done()
 	return waited, true
+}
+
+// work does so much of it for the tenant that ctx speaks for. Where there is no place for it, it returns the
+// refusal that refuse makes.
+func (d *Door) work(
+	ctx context.Context, work int64, done func(),
+	refuse func(context.Context, admission.Reason, int64, int64) *admission.Error,
+) error {
+	tenant := ""
+	if work > heavyFrom {
+		tenant, _ = d.Governor.Identify(ctx)
+	}
+	waited, ok := d.heavy.do(ctx, tenant, work, done)
+	if ok {
+		return nil
+	}
+	reason, observed, limit := d.heavy.refusal(ctx, waited)
+	return refuse(ctx, reason, observed, limit)
 }
 
 // refusal is what a request is told that got no place, with what was observed and what is allowed.
@@ -80,7 +103,7 @@ func (p *places) refusal(ctx context.Context, waited time.Duration) (reason admi
 }
 
 // take waits for a place.
-func (p *places) take(ctx context.Context, tenant string, bytes int64) (waited time.Duration, ok bool) {
+func (p *places) take(ctx context.Context, tenant string, work int64) (waited time.Duration, ok bool) {
 	p.mu.Lock()
 	q := p.tenants[tenant]
 	if q == nil {
@@ -89,12 +112,12 @@ func (p *places) take(ctx context.Context, tenant string, bytes int64) (waited t
 	}
 	if p.free > 0 { // then nobody waits
 		p.free--
-		p.serve(q, bytes)
+		p.serve(q, work)
 		p.mu.Unlock()
 		return 0, true
 	}
 	p.arrived++
-	w := &waiter{bytes: bytes, turn: p.arrived, ready: make(chan struct{})}
+	w := &waiter{work: work, turn: p.arrived, ready: make(chan struct{})}
 	q.waiting = append(q.waiting, w)
 	p.mu.Unlock()
 
@@ -141,7 +164,7 @@ func (p *places) give(tenant string) {
 	} else {
 		w := next.waiting[0]
 		next.waiting = next.waiting[1:]
-		p.serve(next, w.bytes)
+		p.serve(next, w.work)
 		close(w.ready)
 	}
 	p.forget(tenant, q)
@@ -157,9 +180,9 @@ func (q *queue) before(other *queue) bool {
 }
 
 // serve counts a place as q's.
-func (p *places) serve(q *queue, bytes int64) {
+func (p *places) serve(q *queue, work int64) {
 	p.served = max(p.served, q.served)
-	q.served += bytes
+	q.served += work
 	q.working++
 }
 

@@ -63,13 +63,18 @@ func (d *Door) crowded(ctx context.Context, c *call, signal string) error {
 		}
 		c.late.Store(false) // others have left
 	}
-	if observed, limit, over := c.peer.over(c.brought()); over && !d.spared.take(c, d.known(ctx)) {
+	if observed, limit, over := c.peer.over(c.brought()); over && !d.spare(ctx, c) {
 		if !d.Observe {
 			d.bodies.cutOff() // who is slow over HTTP must not keep others out
 		}
 		return d.refuse(ctx, signal, admission.MemoryContended, observed, limit)
 	}
 	return nil
+}
+
+// spare reports whether a call comes in for the sake of a tenant that is known.
+func (d *Door) spare(ctx context.Context, c *call) bool {
+	return d.spared.take(c, d.known(ctx), c.peer.usual(), d.wire.limit())
 }
 
 // mayLeave reports whether a call may be refused right here. Until the call's deadline, if it has one, grpc

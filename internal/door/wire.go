@@ -191,6 +191,13 @@ func (p *peer) read(bytes int64) {
 	}
 }
 
+// usual is how large the messages of p lately were, in bytes.
+func (p *peer) usual() int64 {
+	p.wire.mu.Lock()
+	defer p.wire.mu.Unlock()
+	return p.typical
+}
+
 // ownLocked is the part of what may be on its way in that p may have.
 func (p *peer) ownLocked() int64 {
 	limit := p.wire.limit() / 4
