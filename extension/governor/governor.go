@@ -67,7 +67,6 @@ type governor struct {
 		announced  bool // the size has been logged
 		unreadable bool // the last reading failed
 		soft       softLimit
-		threads    threads
 		users      map[user]*ceilings
 	}
 
@@ -117,7 +116,6 @@ func (g *governor) Start(_ context.Context, host component.Host) error {
 		return fmt.Errorf("the memory limit cannot be read: %w", err)
 	}
 	g.mu.Lock()
-	g.mu.threads.follow()
 	g.mu.soft.follow(m.limit)
 	r := pressure.ReadRuntime()
 	g.guard.runtime.Store(&r)
@@ -301,7 +299,6 @@ func (g *governor) refresh(ctx context.Context) {
 		return
 	}
 	g.mu.unreadable = false
-	g.mu.threads.follow()
 	before := g.mu.sizing
 	if m != before.machine {
 		g.mu.soft.follow(m.limit)
@@ -338,7 +335,6 @@ func (g *governor) Shutdown(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.soft.restore()
-	g.mu.threads.restore()
 	g.telemetry.Shutdown()
 	return nil
 }

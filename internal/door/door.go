@@ -70,6 +70,7 @@ type Door struct {
 	Settings
 	wire        *wire
 	heavy       *places
+	threads     threads
 	buffers     *buffers
 	kept        kept
 	arriving    arriving

@@ -85,6 +85,7 @@ func (d *Door) work(
 	tenant := ""
 	if work > heavyFrom {
 		tenant, _ = d.Governor.Identify(ctx)
+		d.threads.want()
 	}
 	waited, ok := d.heavy.do(ctx, tenant, work, done)
 	if ok {
