@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 const (
@@ -55,8 +57,17 @@ func DefaultCache() (string, error) {
 	}
 }
 
-// hardwareAcceleration reports whether this process may use /dev/kvm.
-func hardwareAcceleration() bool {
+// hardwareAcceleration reports whether this process may use /dev/kvm and the
+// processor, as /proc/cpuinfo has it, helps with that. Where it does not there
+// can be a KVM all the same, made in software for kernels that know it. It takes
+// minutes for what qemu's own emulation does in a second, and then gives up.
+func hardwareAcceleration(cpuinfo string) bool {
+	text, err := os.ReadFile(cpuinfo)
+	if err != nil || !slices.ContainsFunc(strings.Fields(string(text)), func(flag string) bool {
+		return flag == "vmx" || flag == "svm"
+	}) {
+		return false
+	}
 	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {
 		return false

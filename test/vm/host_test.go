@@ -41,3 +41,22 @@ func TestDefaultCache(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
+
+func TestNoAccelerationWithoutAProcessorForIt(t *testing.T) {
+	cpuinfo := filepath.Join(t.TempDir(), "cpuinfo")
+	if hardwareAcceleration(cpuinfo) {
+		t.Error("the processor is not known")
+	}
+	for flags, able := range map[string]bool{"fpu vmx_like hypervisor": false, "fpu vmx sse": true, "fpu svm": true} {
+		if err := os.WriteFile(cpuinfo, []byte("processor\t: 0\nflags\t\t: "+flags+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+		if err == nil {
+			f.Close()
+		}
+		if got, want := hardwareAcceleration(cpuinfo), able && err == nil; got != want {
+			t.Errorf("%s: %v, want %v", flags, got, want)
+		}
+	}
+}

@@ -5,7 +5,8 @@
 // and a real out-of-memory killer without touching those of the host.
 //
 // It is test support, not a sandbox and not a performance rig: without
-// /dev/kvm the guest is emulated, many times slower than the host.
+// /dev/kvm, and a processor made for it, the guest is emulated, many times
+// slower than the host.
 //
 // # The guest
 //
@@ -196,7 +197,7 @@ func (m Machine) arguments(kernel string) []string {
 		"-kernel", kernel, "-initrd", initramfsFile, "-append", kernelArguments,
 		"-serial", "stdio", "-serial", "file:" + resultsFile,
 	}
-	if hardwareAcceleration() {
+	if hardwareAcceleration("/proc/cpuinfo") {
 		args = append(args, "-accel", "kvm")
 	}
 	// Given twice, qemu takes the first that works.
