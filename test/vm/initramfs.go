@@ -62,6 +62,7 @@ func (m Machine) fill(a *archive, cache string) error {
 	for _, file := range []struct{ to, from string }{
 		{"/init", "guest/init"},
 		{"/bin/await", "guest/await"},
+		{"/bin/nice", "guest/nice"},
 		{"/bin/result", "guest/result"},
 		{"/bin/within", "guest/within"},
 	} {

@@ -11,7 +11,7 @@
 // # The guest
 //
 // The machine has no disk, no network card and no kernel modules. Its root
-// file system is an initramfs made anew for each boot from busybox, the four
+// file system is an initramfs made anew for each boot from busybox, the five
 // files under guest/ and what the [Machine] adds. Init mounts proc, sysfs,
 // devtmpfs, a tmpfs on /tmp and cgroup2 on /sys/fs/cgroup, brings up the
 // loopback interface and runs the script with `sh -eu -o pipefail`. Besides
@@ -20,6 +20,7 @@
 //	result KEY [VALUE...]    report a value, or standard input, to the host
 //	await SECONDS COMMAND... repeat COMMAND until it succeeds, then print its output
 //	within CGROUP COMMAND... become COMMAND inside the cgroup directory
+//	nice -n N COMMAND...     become COMMAND with less priority, which not every busybox can
 //
 // The root file system lives in memory which the root cgroup paid for at boot:
 // the pages of a binary are neither charged to the cgroup it runs in nor
