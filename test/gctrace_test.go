@@ -90,9 +90,9 @@ func (g *gcTrace) Write(text []byte) (int, error) {
 // gcs is what collections did in a while.
 type gcs struct {
 	count, forced      int
-	share, forcedShare float64 // of all processors
-	live               int64   // bytes: the most that one found alive
-	dearest            time.Duration
+	share, forcedShare float64       // of all processors
+	live               int64         // bytes: the most that one found alive
+	dearest            time.Duration // the most that one took of all processors
 }
 
 // between sums up the collections of a time that has passed.
@@ -105,7 +105,7 @@ func (g *gcTrace) between(from, to time.Time) (s gcs) {
 		}
 		share := c.cpu.Seconds() / to.Sub(from).Seconds() / float64(c.procs)
 		s.count, s.share, s.live = s.count+1, s.share+share, max(s.live, c.live)
-		s.dearest = max(s.dearest, c.cpu)
+		s.dearest = max(s.dearest, c.cpu/time.Duration(c.procs))
 		if c.forced {
 			s.forced, s.forcedShare = s.forced+1, s.forcedShare+share
 		}

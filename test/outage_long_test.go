@@ -6,6 +6,8 @@ package test
 
 import (
 	"math"
+	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -70,8 +72,12 @@ func (o *outage) check() {
 			t.Errorf("%s: %.0f bytes accepted of a demand of %.0f and an equal share of %.0f", p.client.name, got, demand, share)
 		}
 	}
-	if o.gcs.share > 0.05 || o.gcs.forcedShare > 0.02 {
-		t.Errorf("%v; want 5 %% and 2 %% at most", o.gcs)
+	forced := 0.02
+	if emulated() {
+		forced = 0.04 // what one collection takes says little there of what the next one does
+	}
+	if o.gcs.share > 0.05 || o.gcs.forcedShare > forced {
+		t.Errorf("%v; want 5 %% and %.0f %% at most", o.gcs, 100*forced)
 	}
 	budget := int64(math.MaxInt64)
 	for _, m := range o.moments {
@@ -80,4 +86,10 @@ func (o *outage) check() {
 	if most := budget / 75 * 80; o.gcs.live > most { // the budget is 0.75 of what Go can hold
 		t.Errorf("%d bytes were alive after a collection, want %d at most", o.gcs.live, most)
 	}
+}
+
+// emulated reports whether the processors are qemu's own.
+func emulated() bool {
+	text, _ := os.ReadFile("/proc/cpuinfo") // which other systems have not
+	return strings.Contains(string(text), "QEMU TCG")
 }
