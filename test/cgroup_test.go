@@ -55,7 +55,12 @@ func newCgroup(t *testing.T, limit int64) *cgroup {
 // limit changes the limit.
 func (c *cgroup) limit(bytes int64) {
 	c.t.Helper()
-	if err := os.WriteFile(filepath.Join(c.dir, c.file), []byte(strconv.FormatInt(bytes, 10)), 0o644); err != nil {
+	c.write(c.file, bytes)
+}
+
+func (c *cgroup) write(file string, bytes int64) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, file), []byte(strconv.FormatInt(bytes, 10)), 0o644); err != nil {
 		c.t.Fatal(err)
 	}
 }
