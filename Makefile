@@ -45,12 +45,12 @@ test: build bin/telemetrygen ## Run all tests and the short stories over the bui
 
 stories: build bin/telemetrygen ## Run the long stories too; prints what they measured
 	@echo "==> stories over $(BIN)"
-	@go test -count=1 -tags stories -timeout 60m -v ./test/...
+	@CGO_ENABLED=0 go test -count=1 -tags stories -timeout 60m -v ./test/...
 
-stories-v2: build ## Run the stories of cgroup v2 in a virtual machine
+stories-v2: build ## Run the short stories of cgroup v2 in a virtual machine
 	@test/vm/prepare.sh
 	@echo "==> stories over $(BIN) in a virtual machine"
-	@go test -count=1 -tags stories -timeout 30m -v -run V2 ./test
+	@CGO_ENABLED=0 go test -count=1 -tags stories -short -timeout 30m -v -run V2 ./test
 
 demo: build ## Show in a minute what the governor promises, beside memory_limiter under the same load
 	@go run ./test/demo -collector $(BIN)
