@@ -110,7 +110,7 @@ func TestV2Stories(t *testing.T) {
 			}
 			values := inMachine(t, cache, "testdata/v2_story.sh", vm.Machine{
 				Files: files, Texts: map[string]string{"/story-name": "^" + strings.ReplaceAll(story.name, "/", "$/^") + "$"},
-				Memory: 3072, CPUs: 2,
+				Memory: 2048, CPUs: 2,
 			})
 			said := values["verdicts"]
 			if !strings.Contains(said, "--- PASS: "+story.name+" ") || strings.Contains(said, "--- SKIP") {
