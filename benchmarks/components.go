@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/extension/extensioncapabilities"
 	"go.opentelemetry.io/collector/extension/extensiontest"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/memorylimiterprocessor"
@@ -45,8 +46,8 @@ func run(b *testing.B, c component.Component, h component.Host) {
 	b.Cleanup(func() { require.NoError(b, c.Shutdown(b.Context())) })
 }
 
-// startGovernor returns a host with a governor that runs with this configuration. It leaves Go's memory
-// limit alone, so that whoever is measured next finds the process as it was.
+// startGovernor returns a host with a governor that runs with this configuration, where nothing keeps data after it has
+// answered. It leaves Go's memory limit alone, so that whoever is measured next finds the process as it was.
 func startGovernor(b *testing.B, telemetry settings, conf map[string]any) host {
 	f := governor.NewFactory()
 	set := extensiontest.NewNopSettings(f.Type())
@@ -56,6 +57,8 @@ func startGovernor(b *testing.B, telemetry settings, conf map[string]any) host {
 	require.NoError(b, err)
 	h := host{set.ID: g}
 	run(b, g, h)
+	nothingKeeps := extensioncapabilities.NewConfigSnapshot(confmap.New(), confmap.New())
+	require.NoError(b, g.(extensioncapabilities.ConfigSnapshotWatcher).NotifyConfigSnapshot(b.Context(), nothingKeeps))
 	return h
 }
 
