@@ -16,6 +16,7 @@ import (
 type account struct {
 	pool     pool.Account
 	carrier  pressure.Carrier // what its ended leases left
+	heft     heft             // of its batches
 	delay    delay            // of its refusals
 	refusals refusals
 }

@@ -41,6 +41,7 @@ func (g *governor) newDoor() *door.Door {
 		},
 		Critical:       func() bool { return g.guard.levels.Level() == pressure.Critical },
 		Easy:           g.easy,
+		Usual:          g.usual,
 		Known:          g.known,
 		Signal:         g.signalOf,
 		Observe:        c.Mode == ModeObserve,
@@ -79,24 +80,27 @@ func (g *governor) known(ctx context.Context) string {
 // them, and nothing that counts what is in it.
 func (g *governor) easy(ctx context.Context) int64 {
 	const many = 64
-	if g.config.Admission.MaxBatchItems != strict.Unlimited {
-		return 0
-	}
 	st := g.pool.Stats()
 	most := min((st.Capacity-st.Held-st.Carried-st.Owed)/many, g.maxBatchMemory.Load())
-	if !g.identified.Load() {
-		return most
+	t := g.tenants.Default()
+	if g.identified.Load() {
+		t, _ = g.member(ctx, "")
+		defer t.Unpin()
+		if own := t.Ceilings().MaxBatchMemory; own > 0 {
+			most = min(most, own)
+		}
 	}
-	t, _ := g.member(ctx, "")
-	defer t.Unpin()
-	c := t.Ceilings()
-	if c.MaxBatchItems > 0 || c.Rate.Items > 0 {
+	if g.counted(t) {
 		return 0
 	}
-	if c.MaxBatchMemory > 0 {
-		most = min(most, c.MaxBatchMemory)
-	}
 	return most
+}
+
+// counted reports whether the items of t's batches are counted before they are decoded.
+func (g *governor) counted(t *member) bool {
+	c := t.Ceilings()
+	return g.config.Admission.MaxBatchItems != strict.Unlimited ||
+		g.identified.Load() && (c.MaxBatchItems > 0 || c.Rate.Items > 0)
 }
 
 // signalOf returns the signal that receivers take at an HTTP path, if that is known.

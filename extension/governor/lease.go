@@ -61,6 +61,7 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 		part.tenant.Store(claims.owner.tenant)
 		root.mu.Lock()
 		if !root.mu.ended {
+			root.mu.claims.owner.weighed(&r)
 			claims.takeOver(&root.mu.claims)
 		}
 		root.mu.Unlock()

@@ -18,14 +18,14 @@ import (
 //
 // What turns out not to be OTLP in protobuf is left to the receiver, which knows what else may come to that
 // path; it gets no further with it than this did. JSON is refused: that decoder has no limits of its own.
-func (d *Door) weighBody(ctx context.Context, signal, media string, body []byte) (admission.Share, error) {
+func (d *Door) weighBody(ctx context.Context, signal, media string, body []byte, t *trust) (admission.Share, error) {
 	size := int64(len(body))
 	share := admission.Share{Memory: unknownRatio * size, WireSize: size}
 	s, known := weighed[signal]
 	walk := footprint.Wire
 	switch {
 	case known && media == protobufType:
-		if memory, ok := d.estimate(ctx, signal, size); ok {
+		if memory, ok := d.estimate(ctx, signal, size, t); ok {
 			share.Memory = memory
 			return share, nil
 		}

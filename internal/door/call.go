@@ -38,6 +38,7 @@ type call struct {
 	pooled  int64           // of those, from the pool of buffers
 	beside  int64           // and not from there, with what they take beside
 	turn    bool            // it is one of those whose message may come
+	trust   trust           // that it was given
 }
 
 // perCall is the memory that a call takes until its message is whole, beside the bytes of that: stack, stream,

@@ -35,6 +35,9 @@ type Settings struct {
 	// worst, without being weighed and with its items unknown: a small part of what is free now, within that
 	// tenant's max_batch_memory, and 0 for a tenant who is held to a number of items. Nil: all are weighed.
 	Easy func(ctx context.Context) int64
+	// Usual returns how much heap the batches of whoever ctx speaks for lately took for a byte of encoding, and the heap
+	// that all who are taken at that word may take at worst; 0 for a tenant whose word is not enough. Nil: nobody's is.
+	Usual func(ctx context.Context) (ratio float64, most int64)
 	// Known returns the name of the tenant that ctx speaks for if it is one that nobody can invent, or nothing. Nil:
 	// nobody is.
 	Known func(ctx context.Context) string
@@ -76,6 +79,7 @@ type Door struct {
 	arriving    arriving
 	spared      spared
 	deaf        atomic.Int64     // calls that wait although the tap refused them
+	trusted     atomic.Int64     // bytes that those who were taken at their word may take at worst
 	protobuf    encoding.CodecV2 // decodes what the door keeps
 	connections atomic.Int64     // open
 	bodies      bodies

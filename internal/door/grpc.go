@@ -92,6 +92,7 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 		if lease != nil {
 			lease.Release(err)
 		}
+		c.trust.give()
 	}()
 	var work int64
 	if lease, work, err = d.admit(ctx, c, signal); err != nil {
@@ -118,7 +119,7 @@ func (d *Door) admit(ctx context.Context, c *call, signal string) (lease admissi
 		}
 	}
 	size := int64(c.body.Len())
-	estimate, ok := d.estimate(ctx, signal, size)
+	estimate, ok := d.estimate(ctx, signal, size, &c.trust)
 	r.Memory, r.WireSize, work = estimate, size, size
 	if !ok {
 		var w footprint.Weight

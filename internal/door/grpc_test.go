@@ -99,6 +99,42 @@ func TestWhatEasilyFitsIsNotWeighed(t *testing.T) {
 	}
 }
 
+func TestWhoseBatchesAreUsualIsTakenAtItsWord(t *testing.T) {
+	body, err := batch(10).MarshalProto()
+	require.NoError(t, err)
+	size := int64(len(body))
+	worst := footprint.WorstCase(footprint.TracesRequest, len(body))
+	weighed := admission.Share{Memory: footprint.Traces(batch(10).Traces()), WireSize: size, Items: 10}
+	for name, k := range map[string]struct {
+		ratio float64
+		most  int64
+		want  admission.Share
+	}{
+		"usual":                    {ratio: 3, most: worst, want: admission.Share{Memory: 3 * size, WireSize: size}},
+		"nothing is known":         {most: worst, want: weighed},
+		"too much for all of them": {ratio: 3, most: worst - 1, want: weighed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, func(c *Settings) { c.Usual = func(context.Context) (float64, int64) { return k.ratio, k.most } })
+			s.handle = func(context.Context) error {
+				if owes := s.purse.owed.Load() >= worst; owes != (k.want != weighed) {
+					return status.Errorf(codes.Internal, "it owes its worst case: %v", owes)
+				}
+				return nil
+			}
+			for range 2 { // the second one finds that the first has given back its trust
+				_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(10))
+				require.NoError(t, err)
+			}
+			s.closed(t)
+			for _, l := range s.scribe.ended {
+				require.Equal(t, k.want, l.request.Share)
+			}
+			require.Len(t, s.scribe.ended, 2)
+		})
+	}
+}
+
 func TestARequestThatBreaksOnlyWhenDecoded(t *testing.T) {
 	s := open(t, func(c *Settings) { c.Easy = func(context.Context) int64 { return mib } })
 	r := raw.Dial(t, s.address, "127.0.0.1")

@@ -58,6 +58,8 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 	}()
 	b := d.receive(w, r, ask.Signal)
 	defer b.free()
+	var t trust
+	defer t.give()
 	err := b.read(ctx, func(bytes int64) (err error) {
 		ask.Memory = bytes // at least, and too much: the tenant's breach like any other, unless nothing is enforced
 		lease, err = d.Governor.Admit(ctx, ask)
@@ -72,7 +74,7 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 		return
 	}
 	if b.failed == nil && lease == nil {
-		if lease, err = d.admitBody(ctx, mediaType(r), b.data, ask); err != nil {
+		if lease, err = d.admitBody(ctx, mediaType(r), b.data, ask, &t); err != nil {
 			d.answer(w, r, err)
 			return
 		}
@@ -89,9 +91,11 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 }
 
 // admitBody weighs a whole body and has it admitted.
-func (d *Door) admitBody(ctx context.Context, media string, body []byte, ask admission.Request) (admission.Lease, error) {
+func (d *Door) admitBody(
+	ctx context.Context, media string, body []byte, ask admission.Request, t *trust,
+) (admission.Lease, error) {
 	var err error
-	if ask.Share, err = d.weighBody(ctx, ask.Signal, media, body); err != nil {
+	if ask.Share, err = d.weighBody(ctx, ask.Signal, media, body, t); err != nil {
 		return nil, err
 	}
 	return d.Governor.Admit(ctx, ask)

@@ -22,8 +22,9 @@ var weighed = map[string]footprint.Signal{
 
 // estimate returns the heap that a body in protobuf is taken for where it need not be walked, which costs about
 // a tenth of decoding it: one that is too long to be admitted whatever it holds, one of which nothing is known,
-// and one whose worst case is easily had.
-func (d *Door) estimate(ctx context.Context, signal string, size int64) (memory int64, ok bool) {
+// one whose worst case is easily had, and one of a tenant whose batches are usual ones, with what it owes for its
+// worst case in t.
+func (d *Door) estimate(ctx context.Context, signal string, size int64, t *trust) (memory int64, ok bool) {
 	if size > d.Memory.MaxBatch() {
 		return size, true
 	}
@@ -32,5 +33,42 @@ func (d *Door) estimate(ctx context.Context, signal string, size int64) (memory 
 		return unknownRatio * size, true
 	}
 	worst := footprint.WorstCase(s, int(size))
-	return worst, d.Easy != nil && worst <= d.Easy(ctx)
+	if d.Easy != nil && worst <= d.Easy(ctx) {
+		return worst, true
+	}
+	if d.Usual == nil || size > heavyFrom {
+		return worst, false
+	}
+	ratio, most := d.Usual(ctx)
+	if ratio == 0 || !t.take(d, worst, most) {
+		return worst, false
+	}
+	return int64(ratio * float64(size)), true
+}
+
+// trust is what the request of a tenant may take at worst that was taken at its word, as debt in the pool until it has
+// been answered: so that the word is worth something, and a broken one harms nobody. The zero value is none.
+type trust struct {
+	door  *Door
+	bytes int64
+}
+
+// take takes it unless it would be too much in all.
+func (t *trust) take(d *Door, worst, most int64) bool {
+	if d.trusted.Add(worst) > most {
+		d.trusted.Add(-worst)
+		return false
+	}
+	t.door, t.bytes = d, worst
+	d.Memory.Owe(worst)
+	return true
+}
+
+// give gives it back. It may be called more than once.
+func (t *trust) give() {
+	if t.bytes != 0 {
+		t.door.trusted.Add(-t.bytes)
+		t.door.Memory.Owe(-t.bytes)
+		t.bytes = 0
+	}
 }
