@@ -124,7 +124,7 @@ func (d *Door) admit(ctx context.Context, c *call, signal string) (lease admissi
 	if !ok {
 		var w footprint.Weight
 		var malformed error
-		if err := d.work(ctx, size, func() {
+		if err := d.work(ctx, size/walkShare, func() {
 			w, malformed = footprint.Wire(weighed[signal], c.join(), d.Memory.MaxBatch())
 		}, d.refusing(signal)); err != nil {
 			return nil, 0, err

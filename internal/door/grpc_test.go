@@ -161,10 +161,10 @@ func TestAHeavyRequestOfAnAuthenticatedTenant(t *testing.T) {
 		assert.Empty(t, s.heavy.tenants, "no place is held downstream")
 		return nil
 	}
-	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(5000))
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(12_000))
 	require.NoError(t, err)
 	require.Greater(t, s.lease(t).request.WireSize, int64(heavyFrom))
-	require.EqualValues(t, 5000, s.lease(t).request.Items)
+	require.EqualValues(t, 12_000, s.lease(t).request.Items)
 	s.closed(t)
 }
 
@@ -179,7 +179,7 @@ func TestARequestThatFindsNoPlace(t *testing.T) {
 			} else {
 				take()
 			}
-			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(5000))
+			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(12_000))
 			info, retry := refused(t, err, codes.Unavailable)
 			assert.Equal(t, "queue_timeout", info.Reason)
 			assert.NotNil(t, retry)

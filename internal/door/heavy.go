@@ -19,6 +19,8 @@ const (
 	// heapRatio is how much heap usual batches take for a byte of encoding. Decoding what is heavier than its
 	// encoding says takes as much longer.
 	heapRatio = 4
+	// walkShare is the part of that which weighing protobuf is at its worst, of many small fields: one in so many bytes.
+	walkShare = 2
 )
 
 // places are where large requests are weighed and decoded, so that small ones always find a processor. They
