@@ -181,3 +181,10 @@ func (c cause) check(t *testing.T, name string, at *scene) {
 		t.Logf("%-20s refused once, gave up", name)
 	}
 }
+
+// times returns how often an item came.
+func (s *sink) times(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[id]
+}

@@ -190,13 +190,6 @@ func (s *sink) count() int {
 	return len(s.seen)
 }
 
-// times returns how often an item came.
-func (s *sink) times(id string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seen[id]
-}
-
 // wantOnce checks that just these items came, each once.
 func (s *sink) wantOnce(ids []string) {
 	s.t.Helper()

@@ -87,6 +87,8 @@ func (d *Door) work(
 	tenant := ""
 	if work > heavyFrom {
 		tenant, _ = d.Governor.Identify(ctx)
+	}
+	if work > threadsFrom {
 		d.threads.want()
 	}
 	waited, ok := d.heavy.do(ctx, tenant, work, done)
