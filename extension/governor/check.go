@@ -16,10 +16,12 @@ func (g *governor) Check(ctx context.Context, r admission.Request) error {
 		return nil
 	}
 	t, forbidden := g.tenants.Default(), g.guard.refuses(ctx)
-	if forbidden == nil && g.names(ctx, r) {
+	if g.names(ctx, r) { // also where nobody gets in: the log says whom it met, and each has delays of its own
 		member, known := g.member(ctx, r.Tenant)
 		defer member.Unpin()
-		t, forbidden = member, g.barred(member, known)
+		if t = member; forbidden == nil {
+			forbidden = g.barred(member, known)
+		}
 	}
 	if forbidden == nil {
 		return nil

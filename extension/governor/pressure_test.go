@@ -207,6 +207,18 @@ func TestUnderCriticalPressureNobodyNewGetsIn(t *testing.T) {
 	})
 }
 
+func TestUnderPressureWhoNamesItsTenantIsRefusedUnderThatName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := shared(t, nil)
+		g.kernel.used(2 * gib)
+		elapse(time.Second)
+		named := requireReason(t, admission.MemoryPressure, g.Check(from(t.Context(), "x-tenant", "a"), traces(0, 0)))
+		require.Equal(t, "a", named.Tenant)
+		nobody := requireReason(t, admission.MemoryPressure, g.Check(t.Context(), traces(0, 0)))
+		require.Equal(t, tenant.DefaultName, nobody.Tenant)
+	})
+}
+
 func TestALoadThatIsObservedIsNotRefusedForPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := start(t, func(c *Config) { c.Mode = ModeObserve })
