@@ -620,7 +620,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.GovernorMemorySurvival, err = builder.meter.Float64ObservableGauge(
 		"otelcol_governor.memory.survival",
-		metric.WithDescription("Share of the bytes of batches that ended lately which a collection of garbage found alive. [Alpha]"),
+		metric.WithDescription("Share of the bytes of batches that ended lately which a collection of garbage found alive; 1 until it has looked for any, as where nothing keeps data. [Alpha]"),
 		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)

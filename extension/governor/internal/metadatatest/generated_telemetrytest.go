@@ -274,7 +274,7 @@ func AssertEqualGovernorMemoryLimit(t *testing.T, tt *componenttest.Telemetry, d
 func AssertEqualGovernorMemorySurvival(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_governor.memory.survival",
-		Description: "Share of the bytes of batches that ended lately which a collection of garbage found alive. [Alpha]",
+		Description: "Share of the bytes of batches that ended lately which a collection of garbage found alive; 1 until it has looked for any, as where nothing keeps data. [Alpha]",
 		Unit:        "1",
 		Data: metricdata.Gauge[float64]{
 			DataPoints: dps,
