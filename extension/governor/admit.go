@@ -100,7 +100,7 @@ func (l *lease) ask(
 		l.verdict = tenant.Breach
 	}
 	whose := cmp.Or(fault.tenant, l.tenant.Load())
-	if g.observing(ctx, whose, forbidden.Reason) {
+	if l.observing(ctx, whose, forbidden.Reason) {
 		p.Debt = true
 		take(p)
 		return fault, nil
@@ -115,6 +115,20 @@ func answer(res pool.Result) *admission.Error {
 		e.Unit = "By"
 	}
 	return e
+}
+
+// observing is the governor's for a batch that is asked for, which counts once: what a door would have refused would
+// not have come to a limiter.
+func (l *lease) observing(ctx context.Context, t *member, reason admission.Reason) bool {
+	whole := l.whole()
+	if whole.observed.Load() && reason != admission.Canceled {
+		return true
+	}
+	only := l.ceilings.governor.observing(ctx, t, reason)
+	if only {
+		whole.observed.Store(true)
+	}
+	return only
 }
 
 // observing reports whether a refusal of t's batch is only to be counted, and counts it. A caller that went

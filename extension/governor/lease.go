@@ -27,6 +27,7 @@ type lease struct {
 	verdict  tenant.Outcome // on it, once the batch was refused or, in observe mode, would have been
 
 	provisional atomic.Bool // its claims rest on estimates
+	observed    atomic.Bool // it was counted as a batch that would have been refused
 	mu          struct {
 		sync.Mutex
 		claims claims // those of one that has ended are no more than its end's to touch

@@ -572,6 +572,19 @@ func TestWhatHasNoEffectWithoutIdentityIsSaid(t *testing.T) {
 	}
 }
 
+func TestABatchIsObservedToBeRefusedOnce(t *testing.T) {
+	g := shared(t, func(c *Config) { c.Mode = ModeObserve })
+	r := traces(200*mib, 1)
+	r.Provisional = true
+	door, err := g.Admit(from(t.Context(), "x-tenant", "a"), r)
+	require.NoError(t, err)
+	limiter, err := door.Settle(from(t.Context(), "x-tenant", "a"), traces(200*mib, 1))
+	require.NoError(t, err)
+	limiter.Release(nil)
+	door.Release(nil)
+	require.EqualValues(t, 1, g.gauge(t, "governor.observed_refusals"))
+}
+
 func TestObservationIsSummarizedToo(t *testing.T) {
 	g := shared(t, func(c *Config) { c.Mode = ModeObserve })
 	l, err := admit(t, g, "a", 200*mib, 1)
