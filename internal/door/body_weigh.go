@@ -36,7 +36,7 @@ func (d *Door) weighBody(ctx context.Context, signal, media string, body []byte,
 	}
 	var w footprint.Weight
 	var malformed error
-	if err := d.work(ctx, work, func() { w, malformed = walk(s, body, d.Memory.MaxBatch()) }, d.refusing(signal)); err != nil {
+	if err := d.work(ctx, work, func() { w, malformed = walk(s, body, d.enough()) }, d.refusing(signal)); err != nil {
 		return share, err
 	}
 	switch {

@@ -125,7 +125,7 @@ func (d *Door) admit(ctx context.Context, c *call, signal string) (lease admissi
 		var w footprint.Weight
 		var malformed error
 		if err := d.work(ctx, size/walkShare, func() {
-			w, malformed = footprint.Wire(weighed[signal], c.join(), d.Memory.MaxBatch())
+			w, malformed = footprint.Wire(weighed[signal], c.join(), d.enough())
 		}, d.refusing(signal)); err != nil {
 			return nil, 0, err
 		}

@@ -99,6 +99,17 @@ func TestWhatEasilyFitsIsNotWeighed(t *testing.T) {
 	}
 }
 
+// What may be admitted follows the machine and may become more while a request is weighed.
+func TestWhatIsWeighedInPartIsNotLetInOnceMoreMayBe(t *testing.T) {
+	heap := footprint.Traces(batch(10_000).Traces())
+	s := open(t, nil)
+	s.purse.maxBatch = heap / 8
+	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(10_000))
+	require.NoError(t, err, "the scribe lets everything in")
+	s.closed(t)
+	require.Greater(t, s.lease(t).request.Memory, 2*s.purse.maxBatch)
+}
+
 func TestWhoseBatchesAreUsualIsTakenAtItsWord(t *testing.T) {
 	body, err := batch(10).MarshalProto()
 	require.NoError(t, err)

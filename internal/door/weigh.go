@@ -46,6 +46,10 @@ func (d *Door) estimate(ctx context.Context, signal string, size int64, t *trust
 	return int64(ratio * float64(size)), true
 }
 
+// enough is the heap at which weighing stops. It is twice what could ever be admitted: that may have become more by the
+// time that a lease is asked for, and what was weighed in part only must not be let in for that.
+func (d *Door) enough() int64 { return 2 * d.Memory.MaxBatch() }
+
 // trust is what the request of a tenant may take at worst that was taken at its word, as debt in the pool until it has
 // been answered: so that the word is worth something, and a broken one harms nobody. The zero value is none.
 type trust struct {
