@@ -71,11 +71,7 @@ func (l *lease) ask(
 	take func(pool.Request) pool.Result,
 ) (fault *claim, _ *admission.Error) {
 	g := l.ceilings.governor
-	all := admission.Share{Memory: max(0, r.Memory), Items: r.Items}
-	for _, s := range r.Others {
-		all.Memory += max(0, s.Memory)
-		all.Items += s.Items
-	}
+	all := total(r)
 	l.memory = all.Memory
 	p := pool.Request{Gate: l.ceilings.gate, Bytes: all.Memory, Provisional: r.Provisional, Parked: r.WireSize}
 	fault = &claims.owner
@@ -106,6 +102,16 @@ func (l *lease) ask(
 		return fault, nil
 	}
 	return fault, g.refuse(ctx, whose, forbidden)
+}
+
+// total is what all shares of r come to.
+func total(r *admission.Request) admission.Share {
+	all := admission.Share{Memory: max(0, r.Memory), Items: r.Items}
+	for i := range r.Others {
+		all.Memory += max(0, r.Others[i].Memory)
+		all.Items += r.Others[i].Items
+	}
+	return all
 }
 
 // answer is what a pool's answer is to the outside.

@@ -5,7 +5,6 @@ package governor
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,12 +22,11 @@ type ceilings struct {
 	gate     *pool.Gate
 	lowered  admission.Limits
 
-	last atomic.Pointer[finish] // the last batch that came through
-	mu   struct {
-		sync.Mutex
-		other finish // the last one of another tenant than that
-	}
+	finishes atomic.Pointer[finishes]
 }
+
+// finishes are the last batch that came through, and the last one of another tenant than that. They never change.
+type finishes struct{ last, other finish }
 
 // finish is when a tenant's batch came through, by the governor's clock.
 type finish struct {
@@ -36,33 +34,40 @@ type finish struct {
 	at     time.Duration
 }
 
-// finished notes that a batch of t ended. Only what was not refused came through. That of one tenant is noted once
-// in a while, which is all that timeouts need to know.
+// finished notes that a batch of t ended. Only what was not refused came through. It is noted once in a while, which is
+// all that timeouts need to know: while there are two tenants whose batches just did, another one did than any.
 func (c *ceilings) finished(t *member, at time.Duration, reason admission.Reason) {
 	const while = 10 * time.Millisecond
 	if reason != "" || !c.governor.identified.Load() {
 		return
 	}
-	if last := c.last.Load(); last != nil && last.tenant == t && at-last.at < while {
+	before := c.finishes.Load()
+	just := func(f finish) bool { return f.tenant != nil && at-f.at < while }
+	if just(before.last) && (before.last.tenant == t || just(before.other)) {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last := c.last.Load(); last != nil && last.tenant != t {
-		c.mu.other = *last
+	now := &finishes{finish{t, at}, before.other}
+	if before.last.tenant != t {
+		now.other = before.last
 	}
-	c.last.Store(&finish{t, at})
+	c.finishes.CompareAndSwap(before, now) // else somebody has just noted another one
 }
 
 // passedBy reports whether a batch of another tenant than t came through since then.
 func (c *ceilings) passedBy(t *member, since time.Duration) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := c.mu.other
-	if last := c.last.Load(); last != nil && last.tenant != t {
-		f = *last
+	f := c.finishes.Load()
+	other := f.last
+	if other.tenant == t {
+		other = f.other
 	}
-	return f.tenant != nil && f.at > since
+	return other.tenant != nil && other.at > since
+}
+
+// newCeilings returns those that hold for everybody's batches of a signal.
+func (g *governor) newCeilings(signal string) *ceilings {
+	c := &ceilings{governor: g, points: g.telemetry.of(signal)}
+	c.finishes.Store(&finishes{})
+	return c
 }
 
 var _ admission.Ceilings = (*ceilings)(nil)
@@ -92,7 +97,8 @@ func (g *governor) Register(l admission.Limits) (admission.Ceilings, bool, error
 	if c, known := g.mu.users[key]; known {
 		return c, false, nil
 	}
-	c := &ceilings{governor: g, points: g.telemetry.of(l.Signal), gate: pool.NewGate(l.MaxConcurrent), lowered: l}
+	c := g.newCeilings(l.Signal)
+	c.gate, c.lowered = pool.NewGate(l.MaxConcurrent), l
 	g.mu.users[key] = c
 	return c, true, nil
 }

@@ -40,8 +40,7 @@ func (g *governor) newDoor() *door.Door {
 			return g.refuseAtOnce(ctx, signal, t, &admission.Error{Reason: reason, Observed: observed, Limit: limit})
 		},
 		Critical:       func() bool { return g.guard.levels.Level() == pressure.Critical },
-		Easy:           g.easy,
-		Usual:          g.usual,
+		Ease:           g.ease,
 		Known:          g.known,
 		Signal:         g.signalOf,
 		Observe:        c.Mode == ModeObserve,
@@ -76,31 +75,28 @@ func (g *governor) known(ctx context.Context) string {
 	return t.Name()
 }
 
-// easy returns how large a batch may be at its worst to be let in unweighed: there must be room for many of
-// them, and nothing that counts what is in it.
-func (g *governor) easy(ctx context.Context) int64 {
-	const many = 64
-	st := g.pool.Stats()
-	most := min((st.Capacity-st.Held-st.Carried-st.Owed)/many, g.maxBatchMemory.Load())
+// ease returns what of whoever ctx speaks for is let in unweighed. There must be room for many such batches at their
+// worst, and for some of those that are taken at their tenants' word, and nothing that counts what is in them.
+func (g *governor) ease(ctx context.Context) (e door.Ease) {
+	const many, some = 64, 4
 	t := g.tenants.Default()
+	most := g.maxBatchMemory.Load()
+	counted := g.config.Admission.MaxBatchItems != strict.Unlimited
 	if g.identified.Load() {
 		t, _ = g.member(ctx, "")
 		defer t.Unpin()
-		if own := t.Ceilings().MaxBatchMemory; own > 0 {
-			most = min(most, own)
+		c := t.Ceilings()
+		counted = counted || c.MaxBatchItems > 0 || c.Rate.Items > 0
+		if c.MaxBatchMemory > 0 {
+			most = min(most, c.MaxBatchMemory)
 		}
 	}
-	if g.counted(t) {
-		return 0
+	if counted {
+		return e
 	}
-	return most
-}
-
-// counted reports whether the items of t's batches are counted before they are decoded.
-func (g *governor) counted(t *member) bool {
-	c := t.Ceilings()
-	return g.config.Admission.MaxBatchItems != strict.Unlimited ||
-		g.identified.Load() && (c.MaxBatchItems > 0 || c.Rate.Items > 0)
+	st := g.pool.Stats()
+	free := st.Capacity - st.Held - st.Carried - st.Owed
+	return door.Ease{Worst: min(free/many, most), Ratio: t.Value.heft.usual(), Trusted: free / some}
 }
 
 // signalOf returns the signal that receivers take at an HTTP path, if that is known.

@@ -98,8 +98,8 @@ func newGovernor(set extension.Settings, config *Config) (*governor, error) {
 	var err error
 	g.telemetry, err = newTelemetry(set.TelemetrySettings)
 	g.everyone = map[string]*ceilings{}
-	for signal, points := range g.telemetry.signals {
-		g.everyone[signal] = &ceilings{governor: g, points: points}
+	for signal := range g.telemetry.signals {
+		g.everyone[signal] = g.newCeilings(signal)
 	}
 	g.door = g.newDoor()
 	return g, err

@@ -32,7 +32,7 @@ func TestATenantIsTakenAtItsWordForWhatItsBatchesWereLately(t *testing.T) {
 	g := shared(t, func(c *Config) {
 		c.Tenants.Overrides = map[string]tenant.Override{"counted": {MaxBatchItems: new(int64(10_000))}}
 	})
-	of := func(name string) (ratio float64, most int64) { return g.usual(from(t.Context(), "x-tenant", name)) }
+	ratio := func(name string) float64 { return g.ease(from(t.Context(), "x-tenant", name)).Ratio }
 	send := func(name string, memory int64) {
 		ctx := from(t.Context(), "x-tenant", name)
 		l, err := g.Admit(ctx, admission.Request{Provisional: true, Share: admission.Share{Memory: mib, WireSize: mib / 4}})
@@ -44,19 +44,14 @@ func TestATenantIsTakenAtItsWordForWhatItsBatchesWereLately(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"a", "b", "counted"} {
-		ratio, _ := of(name)
-		require.Zero(t, ratio)
+		require.Zero(t, ratio(name))
 		send(name, mib)
 	}
-	ratio, most := of("a")
-	require.InDelta(t, 4, ratio, 0.01)
-	require.EqualValues(t, g.pool.Stats().Capacity/4, most)
-	ratio, _ = of("counted")
-	require.Zero(t, ratio, "whose items are to be counted")
+	require.InDelta(t, 4, ratio("a"), 0.01)
+	require.EqualValues(t, g.pool.Stats().Capacity/4, g.ease(from(t.Context(), "x-tenant", "a")).Trusted)
+	require.Zero(t, ratio("counted"), "whose items are to be counted")
 
 	send("a", g.maxBatchMemory.Load()+1)
-	ratio, _ = of("a")
-	require.Zero(t, ratio, "what it was refused for counts, too")
-	ratio, _ = of("b")
-	require.InDelta(t, 4, ratio, 0.01)
+	require.Zero(t, ratio("a"), "what it was refused for counts, too")
+	require.InDelta(t, 4, ratio("b"), 0.01)
 }

@@ -62,7 +62,9 @@ func (l *lease) Settle(ctx context.Context, r admission.Request) (admission.Leas
 		part.tenant.Store(claims.owner.tenant)
 		root.mu.Lock()
 		if !root.mu.ended {
-			root.mu.claims.owner.weighed(&r)
+			if owner := &root.mu.claims.owner; owner.tenant != nil {
+				owner.tenant.Value.heft.saw(total(&r).Memory, owner.wireSize)
+			}
 			claims.takeOver(&root.mu.claims)
 		}
 		root.mu.Unlock()

@@ -326,9 +326,9 @@ func TestABatchIsEasyWhereThereIsRoomForManyAndNothingCountsItsItems(t *testing.
 			"small":   {MaxBatchMemory: new(int64(1000))},
 		}
 	})
-	easy := func(name string) int64 { return g.easy(from(t.Context(), "x-tenant", name)) }
+	easy := func(name string) int64 { return g.ease(from(t.Context(), "x-tenant", name)).Worst }
 	require.EqualValues(t, mib, easy("a"))
-	require.EqualValues(t, mib, g.easy(t.Context()))
+	require.EqualValues(t, mib, g.ease(t.Context()).Worst)
 	require.Zero(t, easy("counted"))
 	require.Zero(t, easy("rated"))
 	require.EqualValues(t, 1000, easy("small"))

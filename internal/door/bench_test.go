@@ -54,7 +54,7 @@ func BenchmarkExport(b *testing.B) {
 	for _, spans := range []int{1, 100, 1000} {
 		for _, door := range []bool{false, true} {
 			b.Run(strconv.Itoa(spans)+"_spans/door="+strconv.FormatBool(door), func(b *testing.B) {
-				s := newSite(func(c *Settings) { c.Easy = func(context.Context) int64 { return 8 * mib } }) // as of 512 MiB that are free
+				s := newSite(func(c *Settings) { c.Ease = func(context.Context) Ease { return Ease{Worst: 8 * mib} } }) // as of 512 MiB that are free
 				// As configgrpc has it: a stats handler and an interceptor there are always.
 				options := []grpc.ServerOption{grpc.StatsHandler(deaf{}), grpc.ChainUnaryInterceptor(through)}
 				if door {

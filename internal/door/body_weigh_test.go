@@ -70,7 +70,7 @@ func TestABodyWhoseWorstCaseIsEasilyHadIsNotWalked(t *testing.T) {
 		jsonType:     0, // its decoder is not to be trusted with everything
 	} {
 		h := newHouse(t)
-		h.Easy = func(context.Context) int64 { return 1 << 20 }
+		h.Ease = func(context.Context) Ease { return Ease{Worst: 1 << 20} }
 		r := httptest.NewRequest(http.MethodPost, "/v1/logs", strings.NewReader("{}"))
 		r.Header.Set("Content-Type", media)
 		h.HTTPHandler(http.HandlerFunc(receiver)).ServeHTTP(httptest.NewRecorder(), r)

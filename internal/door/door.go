@@ -31,13 +31,9 @@ type Settings struct {
 	Refuse func(ctx context.Context, signal string, reason admission.Reason, observed, limit int64) *admission.Error
 	// Critical reports whether new work is refused for want of memory, so that clients had better go elsewhere.
 	Critical func() bool
-	// Easy returns the heap up to which a batch of whoever ctx speaks for is admitted by what it could take at
-	// worst, without being weighed and with its items unknown: a small part of what is free now, within that
-	// tenant's max_batch_memory, and 0 for a tenant who is held to a number of items. Nil: all are weighed.
-	Easy func(ctx context.Context) int64
-	// Usual returns how much heap the batches of whoever ctx speaks for lately took for a byte of encoding, and the heap
-	// that all who are taken at that word may take at worst; 0 for a tenant whose word is not enough. Nil: nobody's is.
-	Usual func(ctx context.Context) (ratio float64, most int64)
+	// Ease returns what of whoever ctx speaks for is admitted unweighed and with its items unknown: nothing of a tenant
+	// who is held to a number of items. Nil: all are weighed.
+	Ease func(ctx context.Context) Ease
 	// Known returns the name of the tenant that ctx speaks for if it is one that nobody can invent, or nothing. Nil:
 	// nobody is.
 	Known func(ctx context.Context) string
@@ -55,6 +51,17 @@ type Settings struct {
 	// It is all that bounds the answers to a client which never reads them, at some 3 KB each.
 	MaxStreams   int64
 	QueueTimeout time.Duration // longest wait for a place to weigh and decode a large request
+}
+
+// Ease is what is admitted unweighed.
+type Ease struct {
+	// Worst is the heap that a batch may take at worst, which it is charged: a small part of what is free now, within
+	// the tenant's max_batch_memory.
+	Worst int64
+	// Ratio is how much heap the tenant's batches lately took for a byte of encoding; 0 where that is not known, or
+	// more than usual ones take. A batch is taken for as much where all such are at their worst within Trusted.
+	Ratio   float64
+	Trusted int64
 }
 
 // Memory is where bytes are paid for that no lease covers yet.

@@ -92,7 +92,7 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 		if lease != nil {
 			lease.Release(err)
 		}
-		c.trust.give()
+		d.distrust(&c.trust)
 	}()
 	var work int64
 	if lease, work, err = d.admit(ctx, c, signal); err != nil {

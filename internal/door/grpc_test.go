@@ -85,7 +85,7 @@ func TestWhatEasilyFitsIsNotWeighed(t *testing.T) {
 	worst := footprint.WorstCase(footprint.TracesRequest, len(body))
 	for name, easy := range map[string]int64{"just": worst, "not quite": worst - 1} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, func(c *Settings) { c.Easy = func(context.Context) int64 { return easy } })
+			s := open(t, func(c *Settings) { c.Ease = func(context.Context) Ease { return Ease{Worst: easy} } })
 			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(10))
 			require.NoError(t, err)
 			s.closed(t)
@@ -126,7 +126,9 @@ func TestWhoseBatchesAreUsualIsTakenAtItsWord(t *testing.T) {
 		"too much for all of them": {ratio: 3, most: worst - 1, want: weighed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, func(c *Settings) { c.Usual = func(context.Context) (float64, int64) { return k.ratio, k.most } })
+			s := open(t, func(c *Settings) {
+				c.Ease = func(context.Context) Ease { return Ease{Ratio: k.ratio, Trusted: k.most} }
+			})
 			s.handle = func(context.Context) error {
 				if owes := s.purse.owed.Load() >= worst; owes != (k.want != weighed) {
 					return status.Errorf(codes.Internal, "it owes its worst case: %v", owes)
@@ -147,7 +149,7 @@ func TestWhoseBatchesAreUsualIsTakenAtItsWord(t *testing.T) {
 }
 
 func TestARequestThatBreaksOnlyWhenDecoded(t *testing.T) {
-	s := open(t, func(c *Settings) { c.Easy = func(context.Context) int64 { return mib } })
+	s := open(t, func(c *Settings) { c.Ease = func(context.Context) Ease { return Ease{Worst: mib} } })
 	r := raw.Dial(t, s.address, "127.0.0.1")
 	r.Send(t, r.Open(t, raw.TracesMethod), raw.Message(false, []byte("\xff\xff\xff\xff")), 100, true)
 	require.Equal(t, map[string]int{invalidArgument: 1}, r.Await(t, 1))

@@ -59,7 +59,7 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 	b := d.receive(w, r, ask.Signal)
 	defer b.free()
 	var t trust
-	defer t.give()
+	defer d.distrust(&t)
 	err := b.read(ctx, func(bytes int64) (err error) {
 		ask.Memory = bytes // at least, and too much: the tenant's breach like any other, unless nothing is enforced
 		lease, err = d.Governor.Admit(ctx, ask)

@@ -8,10 +8,10 @@ import (
 )
 
 // spareCalls is how many calls of one known tenant come in although too much is on its way in already, and as many
-// more as come to a quarter of what may be, if the messages of its address are no larger than they lately were; but
-// those of all together come to no more than all of it. Tenants
-// behind one proxy share its address, so that what one of them sends would keep the others out: gRPC does not tell
-// the size of a message before it comes, and sixteen of 4 MB may come at once.
+// more as come to a quarter of what may be, if the messages of its address are as large as they lately were; but those
+// of all together come to no more than all of it. Tenants behind one proxy share its address, so that what one of them
+// sends would keep the others out: gRPC does not tell the size of a message before it comes, and sixteen of 4 MB may
+// come at once.
 const spareCalls = 2
 
 // spared are the calls that were let in for their tenant's sake. The price is that known tenants bring in twice as

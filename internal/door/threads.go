@@ -14,16 +14,15 @@ const (
 	threadsFrom = 4 * heavyFrom
 	// fewest is on how many threads Go runs code at least while there is so much work.
 	fewest = 2
-	// threadsHold is for how long it does so after the last of it. To change that stops the process for some 50 µs.
+	// threadsHold is for how long it does so after the last of it. To change that stops the process for some 40 µs.
 	threadsHold = 10 * time.Second
 )
 
 // threads see to it that the kernel shares a lone processor among threads while there is work that takes long, and not
 // Go among goroutines: Go lets one run for 10 ms before it is another's turn, at each of the many turns that a request
-// takes.
-// Beside the decoding of 43 MB bombs on one processor a request of 162 kB took 85 ms with one thread and 6 with two.
-// Without such work one thread has the better throughput. Go itself runs two where it is the time of processors that
-// is limited and not their number. The zero value is ready for use, which is safe for concurrent use.
+// takes. Beside the decoding of 43 MB bombs on one processor a request of 162 kB took 85 ms with one thread and 9 to
+// 12 with two. Without such work one thread has the better throughput, by a tenth. Go itself runs two where a cgroup
+// limits it to the time of less. The zero value is ready for use, which is safe for concurrent use.
 type threads struct {
 	mu    sync.Mutex
 	lower *time.Timer // while there are more than Go would have

@@ -33,17 +33,18 @@ func (d *Door) estimate(ctx context.Context, signal string, size int64, t *trust
 		return unknownRatio * size, true
 	}
 	worst := footprint.WorstCase(s, int(size))
-	if d.Easy != nil && worst <= d.Easy(ctx) {
+	if d.Ease == nil {
+		return worst, false
+	}
+	e := d.Ease(ctx)
+	switch {
+	case worst <= e.Worst:
 		return worst, true
-	}
-	if d.Usual == nil || size > heavyFrom {
+	case e.Ratio > 0 && size <= heavyFrom && d.trust(t, worst, e.Trusted):
+		return int64(e.Ratio * float64(size)), true
+	default:
 		return worst, false
 	}
-	ratio, most := d.Usual(ctx)
-	if ratio == 0 || !t.take(d, worst, most) {
-		return worst, false
-	}
-	return int64(ratio * float64(size)), true
 }
 
 // enough is the heap at which weighing stops. It is twice what could ever be admitted: that may have become more by the
@@ -51,28 +52,25 @@ func (d *Door) estimate(ctx context.Context, signal string, size int64, t *trust
 func (d *Door) enough() int64 { return 2 * d.Memory.MaxBatch() }
 
 // trust is what the request of a tenant may take at worst that was taken at its word, as debt in the pool until it has
-// been answered: so that the word is worth something, and a broken one harms nobody. The zero value is none.
-type trust struct {
-	door  *Door
-	bytes int64
-}
+// been answered: so that the word is worth something, and a broken one harms nobody.
+type trust int64
 
-// take takes it unless it would be too much in all.
-func (t *trust) take(d *Door, worst, most int64) bool {
+// trust takes a request at its word, unless what such may take at worst would be too much in all.
+func (d *Door) trust(t *trust, worst, most int64) bool {
 	if d.trusted.Add(worst) > most {
 		d.trusted.Add(-worst)
 		return false
 	}
-	t.door, t.bytes = d, worst
+	*t = trust(worst)
 	d.Memory.Owe(worst)
 	return true
 }
 
-// give gives it back. It may be called more than once.
-func (t *trust) give() {
-	if t.bytes != 0 {
-		t.door.trusted.Add(-t.bytes)
-		t.door.Memory.Owe(-t.bytes)
-		t.bytes = 0
+// distrust ends that. It may be called more than once, and for a request that was weighed.
+func (d *Door) distrust(t *trust) {
+	if owed := int64(*t); owed != 0 {
+		d.trusted.Add(-owed)
+		d.Memory.Owe(-owed)
+		*t = 0
 	}
 }
