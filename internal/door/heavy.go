@@ -88,9 +88,7 @@ func (d *Door) work(
 	if work > heavyFrom {
 		tenant, _ = d.Governor.Identify(ctx)
 	}
-	if work > threadsFrom {
-		d.threads.want()
-	}
+	d.threads.want(work)
 	waited, ok := d.heavy.do(ctx, tenant, work, done)
 	if ok {
 		return nil

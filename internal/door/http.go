@@ -98,6 +98,7 @@ func (d *Door) admitBody(
 	if ask.Share, err = d.weighBody(ctx, ask.Signal, media, body, t); err != nil {
 		return nil, err
 	}
+	d.threads.want(ask.Memory / heapRatio) // for whoever decodes it
 	return d.Governor.Admit(ctx, ask)
 }
 

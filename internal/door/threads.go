@@ -28,8 +28,12 @@ type threads struct {
 	lower *time.Timer // while there are more than Go would have
 }
 
-// want has Go run on enough threads for a while, unless the operator has set how many by GOMAXPROCS.
-func (t *threads) want() {
+// want has Go run on enough threads for a while where there is so much work that it takes long, unless the operator has
+// set how many by GOMAXPROCS.
+func (t *threads) want(work int64) {
+	if work <= threadsFrom {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lower != nil {

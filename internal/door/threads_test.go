@@ -33,8 +33,10 @@ func TestHeavyWorkHasTwoThreadsAtLeast(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var ts threads
 				runtime.GOMAXPROCS(k.were)
+				ts.want(threadsFrom)
+				require.Equal(t, k.were, runtime.GOMAXPROCS(0), "it does not take long")
 				for range 3 {
-					ts.want()
+					ts.want(threadsFrom + 1)
 					<-time.After(threadsHold - 1)
 					require.Equal(t, k.are, runtime.GOMAXPROCS(0))
 				}
