@@ -119,7 +119,7 @@ func (d *Door) refuse(ctx context.Context, signal string, reason admission.Reaso
 }
 
 // refusing is [Settings.Refuse] for a signal.
-func (d *Door) refusing(signal string) func(context.Context, admission.Reason, int64, int64) *admission.Error {
+func (d *Door) refusing(signal string) refusing {
 	return func(ctx context.Context, reason admission.Reason, observed, limit int64) *admission.Error {
 		return d.Refuse(ctx, signal, reason, observed, limit)
 	}

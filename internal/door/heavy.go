@@ -16,6 +16,8 @@ const (
 	// heavyFrom is the work on a request from which it takes a place, in bytes of encoding that usual batches would
 	// have for as much. It is about two milliseconds; what is less is done before it would have queued.
 	heavyFrom = 512 << 10
+	// heavyHold is how long a place is kept at most for so much, where the end of the work is not heard of: ten times that.
+	heavyHold = 20 * time.Millisecond
 	// heapRatio is how much heap usual batches take for a byte of encoding. Decoding what is heavier than its
 	// encoding says takes as much longer.
 	heapRatio = 4
@@ -62,39 +64,33 @@ func newPlaces(patience time.Duration) *places {
 	}
 }
 
-// do does so much work on a request of a tenant: at once if it is little, else in a place. It is not ok, and nothing
-// is done, if no place was free within the patience of all or before ctx ended; waited says after how long. What is
-// done must not wait for anything. Safe for concurrent use.
-func (p *places) do(ctx context.Context, tenant string, work int64, done func()) (waited time.Duration, ok bool) {
-	if work <= heavyFrom {
-		done()
-		return 0, true
+// work does so much of it for the tenant that ctx speaks for: at once if it is little, else in a place. Where there is no
+// place for it, it does nothing and returns the refusal that refuse makes. What is done must not wait for anything.
+func (d *Door) work(ctx context.Context, work int64, done func(), refuse refusing) error {
+	leave, err := d.enter(ctx, work, refuse)
+	if err != nil {
+		return err
 	}
-	if waited, ok = p.take(ctx, tenant, work); !ok {
-		return waited, false
-	}
-	defer p.give(tenant)
+	defer leave()
 	done()
-	return waited, true
+	return nil
 }
 
-// work does so much of it for the tenant that ctx speaks for. Where there is no place for it, it returns the
-// refusal that refuse makes.
-func (d *Door) work(
-	ctx context.Context, work int64, done func(),
-	refuse func(context.Context, admission.Reason, int64, int64) *admission.Error,
-) error {
-	tenant := ""
-	if work > heavyFrom {
-		tenant, _ = d.Governor.Identify(ctx)
-	}
+// refusing makes the answer for whom there was no place.
+type refusing = func(ctx context.Context, reason admission.Reason, observed, limit int64) *admission.Error
+
+// enter is for work that is done elsewhere: it lasts until leave is called, which may be more than once.
+func (d *Door) enter(ctx context.Context, work int64, refuse refusing) (leave func(), err error) {
 	d.threads.want(work)
-	waited, ok := d.heavy.do(ctx, tenant, work, done)
-	if ok {
-		return nil
+	if work <= heavyFrom {
+		return func() {}, nil
 	}
-	reason, observed, limit := d.heavy.refusal(ctx, waited)
-	return refuse(ctx, reason, observed, limit)
+	tenant, _ := d.Governor.Identify(ctx)
+	if waited, ok := d.heavy.take(ctx, tenant, work); !ok {
+		reason, observed, limit := d.heavy.refusal(ctx, waited)
+		return nil, refuse(ctx, reason, observed, limit)
+	}
+	return sync.OnceFunc(func() { d.heavy.give(tenant) }), nil
 }
 
 // refusal is what a request is told that got no place, with what was observed and what is allowed.
@@ -105,7 +101,8 @@ func (p *places) refusal(ctx context.Context, waited time.Duration) (reason admi
 	return admission.QueueTimeout, waited.Milliseconds(), p.patience.Milliseconds()
 }
 
-// take waits for a place.
+// take waits for a place for so much work on a request of a tenant, which must be given back. It is not ok if none was
+// free within the patience of all or before ctx ended; waited says after how long. Safe for concurrent use.
 func (p *places) take(ctx context.Context, tenant string, work int64) (waited time.Duration, ok bool) {
 	p.mu.Lock()
 	q := p.tenants[tenant]

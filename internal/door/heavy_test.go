@@ -15,10 +15,19 @@ import (
 	"github.com/otel-governor/otel-governor/admission"
 )
 
+// do has a request do its work in a place.
+func do(ctx context.Context, p *places, tenant string, bytes int64, work func()) (waited time.Duration, ok bool) {
+	if waited, ok = p.take(ctx, tenant, bytes); ok {
+		defer p.give(tenant)
+		work()
+	}
+	return waited, ok
+}
+
 // ask has a request of a tenant do its work in a place, in a goroutine of its own, and then writes its name
 // down. It returns once the request is at work or waits.
 func ask(p *places, tenant string, bytes int64, done chan<- string, work func()) {
-	go p.do(context.Background(), tenant, bytes, func() {
+	go do(context.Background(), p, tenant, bytes, func() {
 		work()
 		done <- tenant
 	})
@@ -87,11 +96,10 @@ func TestATenantWithNothingAtWorkGoesFirst(t *testing.T) {
 }
 
 func TestSmallRequestsTakeNoPlace(t *testing.T) {
-	p := onePlace()
-	p.free = 0
+	d := New(Settings{})
+	d.heavy.free = 0
 	worked := false
-	_, ok := p.do(t.Context(), "a", heavyFrom, func() { worked = true })
-	require.True(t, ok)
+	require.NoError(t, d.work(t.Context(), heavyFrom, func() { worked = true }, nil))
 	require.True(t, worked)
 }
 
@@ -111,7 +119,7 @@ func TestWaitingForAPlaceEnds(t *testing.T) {
 				ask(p, "a", mib, done, func() { <-gate })
 				ctx, cancel := context.WithTimeout(t.Context(), tt.until)
 				defer cancel()
-				waited, ok := p.do(ctx, "b", mib, func() { t.Error("there was no place") })
+				waited, ok := do(ctx, p, "b", mib, func() { t.Error("there was no place") })
 				require.False(t, ok)
 				require.Equal(t, tt.waited, waited)
 				reason, observed, limit := p.refusal(ctx, waited)
@@ -132,8 +140,8 @@ func TestWaitingForAPlaceEnds(t *testing.T) {
 
 func TestAPlaceOutlivesAPanic(t *testing.T) {
 	p := onePlace()
-	require.Panics(t, func() { p.do(t.Context(), "a", mib, func() { panic("broken") }) })
-	_, ok := p.do(t.Context(), "a", mib, func() {})
+	require.Panics(t, func() { do(t.Context(), p, "a", mib, func() { panic("broken") }) })
+	_, ok := do(t.Context(), p, "a", mib, func() {})
 	require.True(t, ok)
 }
 
@@ -157,7 +165,7 @@ func TestPlacesAreNeitherLostNorInvented(t *testing.T) {
 					tenant := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "tenant")
 					go func() {
 						waiting.Add(1)
-						if _, ok := p.do(ctx, tenant, mib, func() {
+						if _, ok := do(ctx, p, tenant, mib, func() {
 							waiting.Add(-1)
 							working.Add(1)
 							<-end

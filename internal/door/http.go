@@ -30,8 +30,7 @@ var errHandler = errors.New("the receiver answered with an error")
 //
 // A place is taken once the body is whole: until then a sender holds the bytes that it sent. Only what has a
 // signal by its path and a known encoding is weighed; any other body is taken for six times its size, like a
-// usual batch, until a limiter knows better. The handler decodes where this cannot see it, so only weighing
-// waits for a heavy place.
+// usual batch, until a limiter knows better. What is large is decoded in a heavy place like over gRPC.
 func (d *Door) HTTPHandler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {
@@ -73,48 +72,64 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 		d.answerUnread(w, r, err)
 		return
 	}
-	if b.failed == nil && lease == nil {
-		if lease, err = d.admitBody(ctx, mediaType(r), b.data, ask, &t); err != nil {
-			d.answer(w, r, err)
-			return
-		}
-	}
-	replay := b.handOn()
-	defer replay.owe(0)
 	if b.failed != nil { // the handler finds that out and answers as it always does
+		replay := b.handOn()
+		defer replay.owe(0)
 		r = r.WithContext(ctx)
 		r.Body = replay
 		next.ServeHTTP(w, r)
 		return
 	}
-	d.pass(w, r, replay, lease, next)
+	if lease == nil {
+		if lease, err = d.admitBody(ctx, mediaType(r), b.data, &ask, &t); err != nil {
+			d.answer(w, r, err)
+			return
+		}
+	}
+	decoded, err := d.decoding(ctx, ask.Memory, lease)
+	if err != nil {
+		lease.Release(err)
+		d.answer(w, r, err)
+		return
+	}
+	defer decoded()
+	replay := b.handOn()
+	defer replay.owe(0)
+	d.pass(w, r, &lent{Lease: lease, body: replay, decoded: decoded}, next)
+}
+
+// decoding takes a place for the handler, which decodes where this cannot see it, until decoded is called: by a limiter
+// or at the handler's end, or else when such work has taken too long to be all that it does.
+func (d *Door) decoding(ctx context.Context, memory int64, lease admission.Lease) (decoded func(), err error) {
+	work := memory / heapRatio
+	if decoded, err = d.enter(ctx, work, lease.Refuse); err == nil && work > heavyFrom {
+		time.AfterFunc(time.Duration(work)*heavyHold/heavyFrom, decoded)
+	}
+	return decoded, err
 }
 
 // admitBody weighs a whole body and has it admitted.
 func (d *Door) admitBody(
-	ctx context.Context, media string, body []byte, ask admission.Request, t *trust,
-) (admission.Lease, error) {
-	var err error
+	ctx context.Context, media string, body []byte, ask *admission.Request, t *trust,
+) (_ admission.Lease, err error) {
 	if ask.Share, err = d.weighBody(ctx, ask.Signal, media, body, t); err != nil {
 		return nil, err
 	}
-	d.threads.want(ask.Memory / heapRatio) // for whoever decodes it
-	return d.Governor.Admit(ctx, ask)
+	return d.Governor.Admit(ctx, *ask)
 }
 
-// pass calls next with the body under the lease and releases it, whatever next does. A panic is the answer to
+// pass calls next with the body under the lease and releases that, whatever next does. A panic is the answer to
 // that one request, or the end of its connection if an answer has begun.
-func (d *Door) pass(w http.ResponseWriter, r *http.Request, body *replay, lease admission.Lease, next http.Handler) {
+func (d *Door) pass(w http.ResponseWriter, r *http.Request, lease *lent, next http.Handler) {
 	seen := &recorder{ResponseWriter: w}
-	lent := &lent{Lease: lease, body: body}
-	r = r.WithContext(admission.ContextWithLease(r.Context(), lent))
-	r.Body, r.ContentLength = body, body.size
+	r = r.WithContext(admission.ContextWithLease(r.Context(), lease))
+	r.Body, r.ContentLength = lease.body, lease.body.size
 	finished := false
 	defer func() {
 		p := recover()
 		switch {
 		case p == nil && finished:
-			lease.Release(lent.outcome(seen.code))
+			lease.Release(lease.outcome(seen.code))
 		case p == nil || p == http.ErrAbortHandler: // the goroutine or the connection is being ended
 			lease.Release(errHandler)
 		default:

@@ -16,11 +16,13 @@ import (
 type lent struct {
 	admission.Lease
 	body    *replay
+	decoded func() // gives the place back in which that was done
 	refusal atomic.Pointer[admission.Error]
 }
 
 // Settle implements admission.Lease.
 func (l *lent) Settle(ctx context.Context, r admission.Request) (admission.Lease, error) {
+	l.decoded()
 	l.body.owe(0)
 	part, err := l.Lease.Settle(ctx, r)
 	if refusal, is := errors.AsType[*admission.Error](err); is {
