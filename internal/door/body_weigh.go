@@ -22,7 +22,7 @@ func (d *Door) weighBody(ctx context.Context, signal, media string, body []byte,
 	size := int64(len(body))
 	share := admission.Share{Memory: unknownRatio * size, WireSize: size}
 	s, known := weighed[signal]
-	walk, work := footprint.Wire, size/walkShare
+	walk, work, in := footprint.Wire, size/walkShare, d.heavy
 	switch {
 	case known && media == protobufType:
 		if memory, ok := d.estimate(ctx, signal, size, t); ok {
@@ -30,13 +30,16 @@ func (d *Door) weighBody(ctx context.Context, signal, media string, body []byte,
 			return share, nil
 		}
 	case known && media == jsonType:
-		walk, work = footprint.JSON, size
+		walk, work = footprint.JSON, jsonTimes*size
+		if work <= in.from {
+			in = d.light
+		}
 	default:
 		return share, nil
 	}
 	var w footprint.Weight
 	var malformed error
-	if err := d.work(ctx, work, func() { w, malformed = walk(s, body, d.enough()) }, d.refusing(signal)); err != nil {
+	if err := d.work(ctx, in, work, func() { w, malformed = walk(s, body, d.enough()) }, d.refusing(signal)); err != nil {
 		return share, err
 	}
 	switch {

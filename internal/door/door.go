@@ -80,6 +80,7 @@ type Door struct {
 	Settings
 	wire        *wire
 	heavy       *places
+	light       *places // for weighing what takes its time and is not heavy
 	threads     threads
 	buffers     *buffers
 	kept        kept
@@ -96,14 +97,15 @@ type Door struct {
 // New returns a door.
 func New(s Settings) *Door {
 	w := newWire(s.Memory)
-	heavy := newPlaces(s.QueueTimeout)
+	heavy, light := newPlaces(heavyFrom, s.QueueTimeout), newPlaces(lightFrom, s.QueueTimeout)
 	if s.Observe {
-		heavy.free = math.MaxInt // nobody waits for what is not enforced
+		heavy.free, light.free = math.MaxInt, math.MaxInt // nobody waits for what is not enforced
 	}
 	return &Door{
 		Settings: s,
 		wire:     w,
 		heavy:    heavy,
+		light:    light,
 		buffers:  newBuffers(w),
 		protobuf: encoding.GetCodecV2("proto"),
 	}

@@ -124,7 +124,7 @@ func (d *Door) admit(ctx context.Context, c *call, signal string) (lease admissi
 	if !ok {
 		var w footprint.Weight
 		var malformed error
-		if err := d.work(ctx, size/walkShare, func() {
+		if err := d.work(ctx, d.heavy, size/walkShare, func() {
 			w, malformed = footprint.Wire(weighed[signal], c.join(), d.enough())
 		}, d.refusing(signal)); err != nil {
 			return nil, 0, err
@@ -141,7 +141,7 @@ func (d *Door) admit(ctx context.Context, c *call, signal string) (lease admissi
 // decode makes the request of the bytes that the call brought, which is so much work, and gives those back.
 func (d *Door) decode(ctx context.Context, c *call, work int64, lease admission.Lease, request any) (err error) {
 	c.taken()
-	if err := d.work(ctx, work, func() {
+	if err := d.work(ctx, d.heavy, work, func() {
 		c.join()
 		err = d.protobuf.Unmarshal(c.body, request)
 		c.free()

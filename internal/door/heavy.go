@@ -16,13 +16,18 @@ const (
 	// heavyFrom is the work on a request from which it takes a place, in bytes of encoding that usual batches would
 	// have for as much. It is about two milliseconds; what is less is done before it would have queued.
 	heavyFrom = 512 << 10
-	// heavyHold is how long a place is kept at most for so much, where the end of the work is not heard of: ten times that.
+	// heavyHold is how long a place is kept at most for so much where the end of the work is not heard of: ten times that.
 	heavyHold = 20 * time.Millisecond
 	// heapRatio is how much heap usual batches take for a byte of encoding. Decoding what is heavier than its
 	// encoding says takes as much longer.
 	heapRatio = 4
 	// walkShare is the part of that which weighing protobuf is at its worst, of many small fields: one in so many bytes.
 	walkShare = 2
+	// jsonTimes is how much more than that of decoding weighing JSON is at its worst, of many empty structs.
+	jsonTimes = 3
+	// lightFrom is the work from which JSON is weighed in a place of the light: a millisecond for each of a flood of
+	// bodies comes to a long wait for everybody else.
+	lightFrom = heavyFrom / 8
 )
 
 // places are where large requests are weighed and decoded, so that small ones always find a processor. They
@@ -33,6 +38,7 @@ const (
 // had before, so that nobody saves up. The price is that a tenant pays for its huge request with a longer wait
 // for the next one.
 type places struct {
+	from     int64         // work from which a place is taken
 	patience time.Duration // longest wait
 
 	mu      sync.Mutex
@@ -56,18 +62,20 @@ type waiter struct {
 	ready chan struct{} // closed when it has a place
 }
 
-func newPlaces(patience time.Duration) *places {
+func newPlaces(from int64, patience time.Duration) *places {
 	return &places{
+		from:     from,
 		patience: patience,
 		free:     max(1, runtime.GOMAXPROCS(0)-1),
 		tenants:  map[string]*queue{},
 	}
 }
 
-// work does so much of it for the tenant that ctx speaks for: at once if it is little, else in a place. Where there is no
-// place for it, it does nothing and returns the refusal that refuse makes. What is done must not wait for anything.
-func (d *Door) work(ctx context.Context, work int64, done func(), refuse refusing) error {
-	leave, err := d.enter(ctx, work, refuse)
+// work does so much of it for the tenant that ctx speaks for: at once if it is little, else in one of the places. Where
+// there is none for it, it does nothing and returns the refusal that refuse makes. What is done must not wait for
+// anything.
+func (d *Door) work(ctx context.Context, in *places, work int64, done func(), refuse refusing) error {
+	leave, err := d.enter(ctx, in, work, refuse)
 	if err != nil {
 		return err
 	}
@@ -80,17 +88,17 @@ func (d *Door) work(ctx context.Context, work int64, done func(), refuse refusin
 type refusing = func(ctx context.Context, reason admission.Reason, observed, limit int64) *admission.Error
 
 // enter is for work that is done elsewhere: it lasts until leave is called, which may be more than once.
-func (d *Door) enter(ctx context.Context, work int64, refuse refusing) (leave func(), err error) {
+func (d *Door) enter(ctx context.Context, in *places, work int64, refuse refusing) (leave func(), err error) {
 	d.threads.want(work)
-	if work <= heavyFrom {
+	if work <= in.from {
 		return func() {}, nil
 	}
 	tenant, _ := d.Governor.Identify(ctx)
-	if waited, ok := d.heavy.take(ctx, tenant, work); !ok {
-		reason, observed, limit := d.heavy.refusal(ctx, waited)
+	if waited, ok := in.take(ctx, tenant, work); !ok {
+		reason, observed, limit := in.refusal(ctx, waited)
 		return nil, refuse(ctx, reason, observed, limit)
 	}
-	return sync.OnceFunc(func() { d.heavy.give(tenant) }), nil
+	return sync.OnceFunc(func() { in.give(tenant) }), nil
 }
 
 // refusal is what a request is told that got no place, with what was observed and what is allowed.

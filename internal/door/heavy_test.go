@@ -35,7 +35,7 @@ func ask(p *places, tenant string, bytes int64, done chan<- string, work func())
 }
 
 func onePlace() *places {
-	p := newPlaces(time.Minute)
+	p := newPlaces(heavyFrom, time.Minute)
 	p.free = 1
 	return p
 }
@@ -99,7 +99,7 @@ func TestSmallRequestsTakeNoPlace(t *testing.T) {
 	d := New(Settings{})
 	d.heavy.free = 0
 	worked := false
-	require.NoError(t, d.work(t.Context(), heavyFrom, func() { worked = true }, nil))
+	require.NoError(t, d.work(t.Context(), d.heavy, heavyFrom, func() { worked = true }, nil))
 	require.True(t, worked)
 }
 

@@ -102,7 +102,7 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 // or at the handler's end, or else when such work has taken too long to be all that it does.
 func (d *Door) decoding(ctx context.Context, memory int64, lease admission.Lease) (decoded func(), err error) {
 	work := memory / heapRatio
-	if decoded, err = d.enter(ctx, work, lease.Refuse); err == nil && work > heavyFrom {
+	if decoded, err = d.enter(ctx, d.heavy, work, lease.Refuse); err == nil && work > heavyFrom {
 		time.AfterFunc(time.Duration(work)*heavyHold/heavyFrom, decoded)
 	}
 	return decoded, err

@@ -87,3 +87,24 @@ func TestWhatFindsNoPlaceToBeDecodedInIsRefused(t *testing.T) {
 		require.Equal(t, admission.QueueTimeout, refusal.Reason)
 	})
 }
+
+// TestManySmallJSONBodiesWaitInPlacesOfTheirOwn has no place for what is heavy, or none for what is not.
+func TestManySmallJSONBodiesWaitInPlacesOfTheirOwn(t *testing.T) {
+	small := `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Repeat(" ", lightFrom/jsonTimes) + `]}]}]}`
+	for name, tt := range map[string]struct {
+		heavy, light int
+		code         int
+	}{
+		"beside heavy work": {0, 1, http.StatusOK},
+		"beside its like":   {1, 0, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, h *house) {
+				h.heavy.free, h.light.free = tt.heavy, tt.light
+				w := h.handle(t.Context(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), small)
+				require.Equal(t, tt.code, w.Code, w.Body)
+				require.Equal(t, []int{tt.heavy, tt.light}, []int{h.heavy.free, h.light.free})
+			})
+		})
+	}
+}
