@@ -114,7 +114,8 @@ func (g *guard) short(now time.Time, reason admission.Reason) {
 // collected is told of the end of a collection of garbage.
 func (g *governor) collected(r pressure.Runtime) {
 	g.guard.runtime.Store(&r)
-	g.guard.books.Noticed(g.now(), r, g.pool.Stats().Existing)
+	st := g.pool.Stats()
+	g.guard.books.Noticed(g.now(), r, st.Existing, st.Coming)
 	poke(g.guard.wake)
 }
 

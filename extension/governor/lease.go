@@ -149,6 +149,9 @@ func (l *lease) end(outcome error, left ...pool.Share) bool {
 		return true
 	}
 	g := l.ceilings.governor
+	if len(left) == 0 {
+		g.guard.books.Dropped(l.memory)
+	}
 	l.mu.Lock()
 	l.mu.ended = true
 	var failed failure

@@ -139,15 +139,16 @@ func (d *Door) admit(ctx context.Context, c *call, signal string) (lease admissi
 }
 
 // decode makes the request of the bytes that the call brought, which is so much work, and gives those back.
-func (d *Door) decode(ctx context.Context, c *call, work int64, lease admission.Lease, request any) (err error) {
+func (d *Door) decode(ctx context.Context, c *call, work int64, lease admission.Lease, request any) error {
 	c.taken()
-	if err := d.work(ctx, d.heavy, work, func() {
-		c.join()
-		err = d.protobuf.Unmarshal(c.body, request)
-		c.free()
-	}, lease.Refuse); err != nil {
+	decoded, err := d.enter(ctx, d.heavy, work, lease.Refuse)
+	if err != nil {
 		return err
 	}
+	defer decoded()
+	c.join()
+	err = d.protobuf.Unmarshal(c.body, request)
+	c.free()
 	if err != nil {
 		return undecodable(err)
 	}

@@ -87,7 +87,7 @@ func (d *Door) work(ctx context.Context, in *places, work int64, done func(), re
 // refusing makes the answer for whom there was no place.
 type refusing = func(ctx context.Context, reason admission.Reason, observed, limit int64) *admission.Error
 
-// enter is for work that is done elsewhere: it lasts until leave is called, which may be more than once.
+// enter is for work that is done elsewhere: it lasts until leave is called for the first time.
 func (d *Door) enter(ctx context.Context, in *places, work int64, refuse refusing) (leave func(), err error) {
 	d.threads.want(work)
 	if work <= in.from {

@@ -80,13 +80,14 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 		next.ServeHTTP(w, r)
 		return
 	}
+	work := int64(len(b.data))
 	if lease == nil {
-		if lease, err = d.admitBody(ctx, mediaType(r), b.data, &ask, &t); err != nil {
+		if lease, work, err = d.admitBody(ctx, mediaType(r), b.data, ask, &t); err != nil {
 			d.answer(w, r, err)
 			return
 		}
 	}
-	decoded, err := d.decoding(ctx, ask.Memory, lease)
+	decoded, err := d.decoding(ctx, work, lease)
 	if err != nil {
 		lease.Release(err)
 		d.answer(w, r, err)
@@ -100,22 +101,22 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 
 // decoding takes a place for the handler, which decodes where this cannot see it, until decoded is called: by a limiter
 // or at the handler's end, or else when such work has taken too long to be all that it does.
-func (d *Door) decoding(ctx context.Context, memory int64, lease admission.Lease) (decoded func(), err error) {
-	work := memory / heapRatio
+func (d *Door) decoding(ctx context.Context, work int64, lease admission.Lease) (decoded func(), err error) {
 	if decoded, err = d.enter(ctx, d.heavy, work, lease.Refuse); err == nil && work > heavyFrom {
 		time.AfterFunc(time.Duration(work)*heavyHold/heavyFrom, decoded)
 	}
 	return decoded, err
 }
 
-// admitBody weighs a whole body and has it admitted.
+// admitBody weighs a whole body and has it admitted, and says how much work it is to decode it.
 func (d *Door) admitBody(
-	ctx context.Context, media string, body []byte, ask *admission.Request, t *trust,
-) (_ admission.Lease, err error) {
-	if ask.Share, err = d.weighBody(ctx, ask.Signal, media, body, t); err != nil {
-		return nil, err
+	ctx context.Context, media string, body []byte, ask admission.Request, t *trust,
+) (lease admission.Lease, work int64, err error) {
+	if ask.Share, work, err = d.weighBody(ctx, ask.Signal, media, body, t); err != nil {
+		return nil, 0, err
 	}
-	return d.Governor.Admit(ctx, *ask)
+	lease, err = d.Governor.Admit(ctx, ask)
+	return lease, work, err
 }
 
 // pass calls next with the body under the lease and releases that, whatever next does. A panic is the answer to

@@ -10,6 +10,7 @@ type Stats struct {
 	Queued, MaxQueued int64 // waiters in line
 	QueuedBytes       int64 // what they wait with
 	Existing          int64 // of all the bytes held, waiting and owed, those that are in memory already
+	Coming            int64 // those that provisional leases hold or wait for
 	Growing           int64 // requests of holders that wait for more
 }
 
@@ -23,6 +24,7 @@ func (p *Pool) Stats() Stats {
 		Queued: p.mu.queued, MaxQueued: p.maxQueued, QueuedBytes: p.mu.queuedBytes,
 		Growing:  p.mu.growth.len,
 		Existing: p.mu.held + p.mu.queuedBytes - p.mu.encoded + p.mu.owed,
+		Coming:   p.mu.encoded,
 	}
 }
 

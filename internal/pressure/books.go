@@ -34,8 +34,12 @@ type Books struct {
 		collecting   bool       // the caller was told to start one
 
 		size    Size
-		unowned int64  // bytes alive and nobody's, as of the last verdict
-		lowest  minima // of unowned
+		unowned int64 // bytes alive and nobody's, as of the last verdict
+
+		dropped int64 // bytes that became garbage since the last collection
+		unsure  int64 // bytes that the last collection may have found alive
+
+		lowest minima // of unowned
 	}
 }
 
@@ -66,9 +70,9 @@ func NewBooks(now time.Time, s Settings) *Books {
 
 // Noticed tells of the end of a collection: what Go says after it, and the bytes that are known to be on the
 // heap now for another reason than that a lease left them (held by leases whose batch is decoded, on the wire,
-// decoded and waiting in line). Its verdict is in 100 ms later, since cleanups of what it found dead
+// decoded and waiting in line), and those that may be there or not, since they are still being decoded. Its verdict is in 100 ms later, since cleanups of what it found dead
 // may come that much later than the notice, or before it.
-func (b *Books) Noticed(now time.Time, r Runtime, known int64) {
+func (b *Books) Noticed(now time.Time, r Runtime, known, coming int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.mu.unsettled {
@@ -85,6 +89,7 @@ func (b *Books) Noticed(now time.Time, r Runtime, known int64) {
 	}
 	b.mu.epoch++
 	b.mu.unsettled, b.mu.collecting = true, false
+	b.mu.unsure, b.mu.dropped = coming+b.mu.dropped, 0
 	b.expectLocked(now)
 }
 
@@ -121,7 +126,7 @@ func (b *Books) settleLocked() {
 	}
 	b.mu.old += alive
 	b.mu.oldGone = 0
-	b.mu.unowned = max(0, b.mu.last.runtime.Live-b.mu.last.known-b.mu.old)
+	b.mu.unowned = b.unownedLocked(b.mu.last.runtime.Live - b.mu.last.known - b.mu.old)
 	if b.mu.epoch == 1 { // before the first verdict nothing was known
 		b.mu.lowest.fill(b.mu.unowned)
 	}

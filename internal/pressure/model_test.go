@@ -98,7 +98,7 @@ func (m *ledger) Notice(t *rapid.T) {
 		m.settle()
 	}
 	m.notices = append(m.notices, m.now)
-	m.books.Noticed(m.now, Runtime{}, 0)
+	m.books.Noticed(m.now, Runtime{}, 0, 0)
 	m.looked()
 }
 
@@ -243,7 +243,7 @@ func (m *ledger) finish(t *rapid.T) {
 	m.Check(t)
 	for range 2 {
 		m.now = m.now.Add(time.Second)
-		m.books.Noticed(m.now, Runtime{}, 0)
+		m.books.Noticed(m.now, Runtime{}, 0, 0)
 		m.books.Tick(m.now.Add(100*time.Millisecond), 0)
 	}
 	for _, o := range m.owners {

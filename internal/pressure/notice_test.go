@@ -83,7 +83,7 @@ func TestBooksFollowTheRealHeap(t *testing.T) {
 	var reader RuntimeReader
 	defer OnGC(func() {
 		r := reader.Read()
-		books.Noticed(time.Now(), r, 0)
+		books.Noticed(time.Now(), r, 0, 0)
 		noticed <- r
 	})()
 	gone := make(chan struct{}, n)

@@ -37,7 +37,7 @@ func TestBooksAtOnce(t *testing.T) {
 		now := start
 		for range 500 {
 			now = now.Add(verdictAfter)
-			b.Noticed(now, Runtime{}, 0)
+			b.Noticed(now, Runtime{}, 0, 0)
 			b.Tick(now.Add(verdictAfter), 0)
 			b.Refused(now)
 			b.Room()

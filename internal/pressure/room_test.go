@@ -41,7 +41,7 @@ func TestUnowned(t *testing.T) {
 	require.EqualValues(t, 900, b.Stats().Unowned, "all but what is carried")
 
 	b.End(&fresh, &c, 50)
-	b.Noticed(start.Add(2*time.Second), Runtime{Live: 2000}, 300)
+	b.Noticed(start.Add(2*time.Second), Runtime{Live: 2000}, 300, 0)
 	require.EqualValues(t, 900, b.Stats().Unowned, "as before, until the verdict is in")
 	b.Gone(&old)
 	b.Tick(start.Add(2*time.Second+99*time.Millisecond), 0)

@@ -232,6 +232,6 @@ func (w *world) collect() {
 		r := simRuntime
 		r.Live, r.GCTime = w.heap(), w.gcTime
 		w.fresh, w.goal = 0, max(4*mib, r.Live)
-		w.after(late, func() { w.books.Noticed(w.now(), r, w.held()) })
+		w.after(late, func() { w.books.Noticed(w.now(), r, w.held(), 0) })
 	})
 }

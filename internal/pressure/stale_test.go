@@ -14,7 +14,7 @@ var start = time.Unix(1000, 0)
 
 // collected tells books of a collection and gets its verdict.
 func collected(b *Books, at time.Time, r Runtime) {
-	b.Noticed(at, r, 0)
+	b.Noticed(at, r, 0, 0)
 	b.Tick(at.Add(verdictAfter), 0)
 }
 
@@ -133,7 +133,7 @@ func TestDoubtStartsACollection(t *testing.T) {
 	require.True(t, b.Tick(now, 500*mib))
 	require.False(t, b.Tick(now, 500*mib), "one at a time")
 
-	b.Noticed(now, Runtime{Live: 300 * mib}, 0)
+	b.Noticed(now, Runtime{Live: 300 * mib}, 0, 0)
 	require.False(t, b.Tick(now, 500*mib), "its verdict is awaited")
 	now = now.Add(time.Second)
 	require.False(t, b.Tick(now, 500*mib), "all of them live")
