@@ -16,9 +16,9 @@ import (
 // TestThroughputStaysAsItWas has a neighbor send as fast as it is answered to a collector with door and limiter and
 // to one with neither, in turn.
 func TestThroughputStaysAsItWas(t *testing.T) {
-	const pairs, goal = 20, 0.97
+	const pairs, goal = 40, 0.97
 	throughput := func(yaml ...string) float64 {
-		o := besideBombs(2 * time.Second)
+		o := besideBombs(3 * time.Second)
 		o.YAML, o.Offender = yaml, bomb.Load{}
 		o.Neighbor.PerSecond, o.Neighbor.Clients = 0, 4
 		row := contend(t, o)
