@@ -119,6 +119,11 @@ func (d *Door) admit(ctx context.Context, c *call, signal string) (lease admissi
 		}
 	}
 	size := int64(c.body.Len())
+	if most := d.Memory.MaxBatch(); size > most {
+		r.Memory, r.WireSize = size, size
+		lease, err = d.tooLong(ctx, r, most)
+		return lease, size, err
+	}
 	estimate, ok := d.estimate(ctx, signal, size, &c.trust)
 	r.Memory, r.WireSize, work = estimate, size, size
 	if !ok {

@@ -4,6 +4,7 @@ package door
 
 import (
 	"context"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -99,11 +100,33 @@ func TestWhatEasilyFitsIsNotWeighed(t *testing.T) {
 	}
 }
 
-// What may be admitted follows the machine and may become more while a request is weighed.
+// What may be admitted follows the machine and may become more before a lease is asked for.
+func TestWhatWasTooLongIsNotLetInUnweighedOnceMoreMayBe(t *testing.T) {
+	for name, observe := range map[string]bool{"enforced": false, "observed": true} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, func(c *Settings) { c.Observe = observe })
+			s.purse.maxBatch = 10_000
+			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(100))
+			if observe {
+				require.NoError(t, err)
+			} else {
+				info, _ := refused(t, err, codes.InvalidArgument)
+				require.Equal(t, "batch_memory", info.Reason)
+				require.Equal(t, "10000", info.Metadata["limit"])
+				require.Equal(t, strconv.FormatInt(s.lease(t).request.WireSize, 10), info.Metadata["observed"])
+				require.Zero(t, s.codec.decoded.Load())
+			}
+			s.closed(t)
+			require.Zero(t, s.scribe.held.Load())
+		})
+	}
+}
+
+// The same while a request is weighed.
 func TestWhatIsWeighedInPartIsNotLetInOnceMoreMayBe(t *testing.T) {
 	heap := footprint.Traces(batch(10_000).Traces())
 	s := open(t, nil)
-	s.purse.maxBatch = heap / 8
+	s.purse.maxBatch = heap * 2 / 5
 	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(10_000))
 	require.NoError(t, err, "the scribe lets everything in")
 	s.closed(t)

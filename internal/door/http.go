@@ -61,7 +61,7 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 	defer d.distrust(&t)
 	err := b.read(ctx, func(bytes int64) (err error) {
 		ask.Memory = bytes // at least, and too much: the tenant's breach like any other, unless nothing is enforced
-		lease, err = d.Governor.Admit(ctx, ask)
+		lease, err = d.tooLong(ctx, ask, b.most)
 		return err
 	})
 	switch {

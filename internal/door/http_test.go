@@ -266,8 +266,23 @@ func TestABodyOfExactlyTheLimitPasses(t *testing.T) {
 	h.requireEmpty(t)
 }
 
+func TestABodyThatWasTooLongIsNotLetInUnweighedOnceMoreMayBe(t *testing.T) {
+	h := newHouse(t) // whose clerk admits everything
+	for _, length := range []int64{h.books.maxBatch + 7, -1} {
+		h.clerk.leases = nil
+		r := httptest.NewRequest(http.MethodPost, "/v1/traces", io.LimitReader(&endless{}, h.books.maxBatch+7))
+		r.ContentLength = length
+		w := httptest.NewRecorder()
+		h.HTTPHandler(never(t)).ServeHTTP(w, r)
+		require.Equal(t, http.StatusBadRequest, w.Code)
+		require.ErrorContains(t, h.clerk.only(t).outcome, "batch_memory")
+	}
+	h.requireEmpty(t)
+}
+
 func TestWhereNothingIsEnforcedALargeBodyPassesUnderItsFirstLease(t *testing.T) {
 	h := newHouse(t)
+	h.Observe = true
 	for _, length := range []int64{h.books.maxBatch + 7, -1} {
 		h.clerk.asked, h.clerk.leases = nil, nil
 		r := httptest.NewRequest(http.MethodPost, "/v1/traces", io.LimitReader(&endless{}, h.books.maxBatch+7))

@@ -5,6 +5,7 @@ package door
 import (
 	"context"
 
+	"github.com/otel-governor/otel-governor/admission"
 	"github.com/otel-governor/otel-governor/internal/footprint"
 )
 
@@ -21,13 +22,9 @@ var weighed = map[string]footprint.Signal{
 }
 
 // estimate returns the heap that a body in protobuf is taken for where it need not be walked, which costs about
-// a tenth of decoding it: one that is too long to be admitted whatever it holds, one of which nothing is known,
-// one whose worst case is easily had, and one of a tenant whose batches are usual ones, with what it owes for its
-// worst case in t.
+// a tenth of decoding it: one of which nothing is known, one whose worst case is easily had, and one of a tenant
+// whose batches are usual ones, with what it owes for its worst case in t.
 func (d *Door) estimate(ctx context.Context, signal string, size int64, t *trust) (memory int64, ok bool) {
-	if size > d.Memory.MaxBatch() {
-		return size, true
-	}
 	s, known := weighed[signal]
 	if !known {
 		return unknownRatio * size, true
@@ -45,6 +42,19 @@ func (d *Door) estimate(ctx context.Context, signal string, size int64, t *trust
 	default:
 		return worst, false
 	}
+}
+
+// tooLong asks for a lease on what nobody has weighed, since it is longer on the wire than the most that could be
+// admitted a moment ago: to be refused like any other batch, and told its length. Where more can be admitted by now
+// it is refused all the same, and let in only where nothing is enforced.
+func (d *Door) tooLong(ctx context.Context, r admission.Request, most int64) (admission.Lease, error) {
+	lease, err := d.Governor.Admit(ctx, r)
+	if err != nil || d.Observe {
+		return lease, err
+	}
+	err = lease.Refuse(ctx, admission.BatchMemory, r.Memory, most)
+	lease.Release(err)
+	return nil, err
 }
 
 // enough is the heap at which weighing stops. It is twice what could ever be admitted: that may have become more by the
