@@ -88,7 +88,7 @@ func (s *site) closed(t *testing.T) {
 	t.Helper()
 	s.server.GracefulStop()
 	require.Zero(t, s.scribe.held.Load(), "leases")
-	require.Empty(t, s.heavy.tenants)
+	require.Empty(t, s.heavy.queues)
 	require.Empty(t, s.kept.messages)
 	require.Zero(t, s.connections.Load())
 	s.purse.settle(t)

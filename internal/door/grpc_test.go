@@ -190,11 +190,11 @@ func TestAHeavyRequestOfAnAuthenticatedTenant(t *testing.T) {
 		return client.FromContext(ctx).Metadata.Get("who")[0]
 	}
 	s.scribe.admit = func(context.Context, admission.Request) error {
-		assert.Empty(t, s.heavy.tenants, "no place is held while waiting in line")
+		assert.Empty(t, s.heavy.queues, "no place is held while waiting in line")
 		return nil
 	}
 	s.handle = func(context.Context) error {
-		assert.Empty(t, s.heavy.tenants, "no place is held downstream")
+		assert.Empty(t, s.heavy.queues, "no place is held downstream")
 		return nil
 	}
 	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(12_000))

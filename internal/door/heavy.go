@@ -34,22 +34,39 @@ const (
 // are fewer than the processors by one, but for a single processor, where they only keep order.
 //
 // A free place goes to the tenant with the fewest requests at work, then to the one for which the least work was
-// done, and in the order of arrival within one tenant. Who was idle begins with what the tenant served last
-// had before, so that nobody saves up. The price is that a tenant pays for its huge request with a longer wait
-// for the next one.
+// done, and in the order of arrival within one tenant. Names that anybody can invent count as one tenant all together
+// and take its turns by the same rule among themselves: who invents more of them gets no more, and one that is honest
+// does not wait behind all of another's. Who was idle begins with what the tenant served last had before, so that
+// nobody saves up. The price is that a tenant pays for its huge request with a longer wait for the next one.
 type places struct {
 	from     int64         // work from which a place is taken
 	patience time.Duration // longest wait
 
-	mu      sync.Mutex
-	free    int
-	arrived int64             // waiters so far
-	served  int64             // work that whoever got a place last had been served before
-	tenants map[string]*queue // those with somebody at work or waiting
+	mu       sync.Mutex
+	free     int
+	arrived  int64            // waiters so far
+	last     int64            // work that whose turn it was last had been served before
+	queues   map[party]*queue // those with somebody at work or waiting
+	invented share            // of all parties that are not known
 }
 
-// queue is one tenant's heavy work.
+// party is a tenant. One that is known and one that invents its name are not the same.
+type party struct {
+	name  string
+	known bool // see [Settings.Known]
+}
+
+// share is what one tenant has of the places, or all together whose names anybody can invent.
+type share struct {
+	queues  int   // with somebody at work or waiting
+	served  int64 // work that was given a place
+	working int
+	last    int64 // work that whose turn among them it was last had been served before
+}
+
+// queue is one party's heavy work.
 type queue struct {
+	share   *share
 	served  int64 // work that was given a place
 	working int
 	waiting []*waiter // oldest first
@@ -67,7 +84,7 @@ func newPlaces(from int64, patience time.Duration) *places {
 		from:     from,
 		patience: patience,
 		free:     max(1, runtime.GOMAXPROCS(0)-1),
-		tenants:  map[string]*queue{},
+		queues:   map[party]*queue{},
 	}
 }
 
@@ -93,12 +110,21 @@ func (d *Door) enter(ctx context.Context, in *places, work int64, refuse refusin
 	if work <= in.from {
 		return func() {}, nil
 	}
-	tenant, _ := d.Governor.Identify(ctx)
-	if waited, ok := in.take(ctx, tenant, work); !ok {
+	of := d.party(ctx)
+	if waited, ok := in.take(ctx, of, work); !ok {
 		reason, observed, limit := in.refusal(ctx, waited)
 		return nil, refuse(ctx, reason, observed, limit)
 	}
-	return sync.OnceFunc(func() { in.give(tenant) }), nil
+	return sync.OnceFunc(func() { in.give(of) }), nil
+}
+
+// party returns whom ctx speaks for.
+func (d *Door) party(ctx context.Context) party {
+	if name := d.known(ctx); name != "" {
+		return party{name, true}
+	}
+	name, _ := d.Governor.Identify(ctx)
+	return party{name, false}
 }
 
 // refusal is what a request is told that got no place, with what was observed and what is allowed.
@@ -109,15 +135,11 @@ func (p *places) refusal(ctx context.Context, waited time.Duration) (reason admi
 	return admission.QueueTimeout, waited.Milliseconds(), p.patience.Milliseconds()
 }
 
-// take waits for a place for so much work on a request of a tenant, which must be given back. It is not ok if none was
+// take waits for a place for so much work on a request of a party, which must be given back. It is not ok if none was
 // free within the patience of all or before ctx ended; waited says after how long. Safe for concurrent use.
-func (p *places) take(ctx context.Context, tenant string, work int64) (waited time.Duration, ok bool) {
+func (p *places) take(ctx context.Context, of party, work int64) (waited time.Duration, ok bool) {
 	p.mu.Lock()
-	q := p.tenants[tenant]
-	if q == nil {
-		q = &queue{served: p.served}
-		p.tenants[tenant] = q
-	}
+	q := p.queue(of)
 	if p.free > 0 { // then nobody waits
 		p.free--
 		p.serve(q, work)
@@ -138,31 +160,49 @@ func (p *places) take(ctx context.Context, tenant string, work int64) (waited ti
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-	return time.Since(start), p.abandon(tenant, q, w)
+	return time.Since(start), p.abandon(of, q, w)
+}
+
+// queue returns a party's own.
+func (p *places) queue(of party) *queue {
+	if q := p.queues[of]; q != nil {
+		return q
+	}
+	s := &p.invented
+	if of.known {
+		s = &share{}
+	}
+	if s.queues++; s.queues == 1 { // it was idle
+		s.served = max(s.served, p.last)
+	}
+	q := &queue{share: s, served: s.last}
+	p.queues[of] = q
+	return q
 }
 
 // abandon takes w out of line, unless it was given a place meanwhile: that is then its own, and true returned.
-func (p *places) abandon(tenant string, q *queue, w *waiter) bool {
+func (p *places) abandon(of party, q *queue, w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, other := range q.waiting {
 		if other == w {
 			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
-			p.forget(tenant, q)
+			p.forget(of, q)
 			return false
 		}
 	}
 	return true
 }
 
-// give returns a place of a tenant and hands it to whoever is next.
-func (p *places) give(tenant string) {
+// give returns a place of a party and hands it to whoever is next.
+func (p *places) give(of party) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	q := p.tenants[tenant]
+	q := p.queues[of]
 	q.working--
+	q.share.working--
 	var next *queue
-	for _, q := range p.tenants {
+	for _, q := range p.queues {
 		if len(q.waiting) > 0 && (next == nil || q.before(next)) {
 			next = q
 		}
@@ -175,12 +215,14 @@ func (p *places) give(tenant string) {
 		p.serve(next, w.work)
 		close(w.ready)
 	}
-	p.forget(tenant, q)
+	p.forget(of, q)
 }
 
 // before reports whether q goes before other; both have somebody waiting.
 func (q *queue) before(other *queue) bool {
 	return cmp.Or(
+		cmp.Compare(q.share.working, other.share.working),
+		cmp.Compare(q.share.served, other.share.served),
 		cmp.Compare(q.working, other.working),
 		cmp.Compare(q.served, other.served),
 		cmp.Compare(q.waiting[0].turn, other.waiting[0].turn),
@@ -189,14 +231,18 @@ func (q *queue) before(other *queue) bool {
 
 // serve counts a place as q's.
 func (p *places) serve(q *queue, work int64) {
-	p.served = max(p.served, q.served)
+	s := q.share
+	p.last, s.last = max(p.last, s.served), max(s.last, q.served)
+	s.served += work
 	q.served += work
+	s.working++
 	q.working++
 }
 
-// forget drops a tenant that has nothing at work and nothing waiting.
-func (p *places) forget(tenant string, q *queue) {
+// forget drops a party that has nothing at work and nothing waiting.
+func (p *places) forget(of party, q *queue) {
 	if q.working == 0 && len(q.waiting) == 0 {
-		delete(p.tenants, tenant)
+		delete(p.queues, of)
+		q.share.queues--
 	}
 }

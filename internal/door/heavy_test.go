@@ -16,9 +16,9 @@ import (
 )
 
 // do has a request do its work in a place.
-func do(ctx context.Context, p *places, tenant string, bytes int64, work func()) (waited time.Duration, ok bool) {
-	if waited, ok = p.take(ctx, tenant, bytes); ok {
-		defer p.give(tenant)
+func do(ctx context.Context, p *places, of party, bytes int64, work func()) (waited time.Duration, ok bool) {
+	if waited, ok = p.take(ctx, of, bytes); ok {
+		defer p.give(of)
 		work()
 	}
 	return waited, ok
@@ -26,10 +26,10 @@ func do(ctx context.Context, p *places, tenant string, bytes int64, work func())
 
 // ask has a request of a tenant do its work in a place, in a goroutine of its own, and then writes its name
 // down. It returns once the request is at work or waits.
-func ask(p *places, tenant string, bytes int64, done chan<- string, work func()) {
-	go do(context.Background(), p, tenant, bytes, func() {
+func ask(p *places, of party, bytes int64, done chan<- string, work func()) {
+	go do(context.Background(), p, of, bytes, func() {
 		work()
-		done <- tenant
+		done <- of.name
 	})
 	synctest.Wait()
 }
@@ -63,7 +63,7 @@ func TestPlacesGoToTheTenantThatWasServedLeast(t *testing.T) {
 				p, done := onePlace(), make(chan string, 10)
 				gate := make(chan struct{})
 				for _, tenant := range append([]string{tt.first}, tt.then...) {
-					ask(p, tenant, max(mib, tt.sizes[tenant]), done, func() { <-gate })
+					ask(p, party{name: tenant}, max(mib, tt.sizes[tenant]), done, func() { <-gate })
 				}
 				close(gate)
 				for _, want := range tt.want {
@@ -71,7 +71,7 @@ func TestPlacesGoToTheTenantThatWasServedLeast(t *testing.T) {
 				}
 				synctest.Wait()
 				require.Equal(t, 1, p.free)
-				require.Empty(t, p.tenants)
+				require.Empty(t, p.queues)
 			})
 		})
 	}
@@ -82,10 +82,10 @@ func TestATenantWithNothingAtWorkGoesFirst(t *testing.T) {
 		p, done := onePlace(), make(chan string, 10)
 		p.free = 2
 		slow, gate := make(chan struct{}), make(chan struct{})
-		ask(p, "a", mib, done, func() { <-slow })
-		ask(p, "b", 50*mib, done, func() { <-gate })
-		ask(p, "a", mib, done, func() {})
-		ask(p, "b", mib, done, func() {})
+		ask(p, party{name: "a"}, mib, done, func() { <-slow })
+		ask(p, party{name: "b"}, 50*mib, done, func() { <-gate })
+		ask(p, party{name: "a"}, mib, done, func() {})
+		ask(p, party{name: "b"}, mib, done, func() {})
 		close(gate)
 		require.Equal(t, []string{"b", "b", "a"}, []string{<-done, <-done, <-done}, "although b was served more")
 		close(slow)
@@ -116,10 +116,10 @@ func TestWaitingForAPlaceEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, done := onePlace(), make(chan string, 1)
 				gate := make(chan struct{})
-				ask(p, "a", mib, done, func() { <-gate })
+				ask(p, party{name: "a"}, mib, done, func() { <-gate })
 				ctx, cancel := context.WithTimeout(t.Context(), tt.until)
 				defer cancel()
-				waited, ok := do(ctx, p, "b", mib, func() { t.Error("there was no place") })
+				waited, ok := do(ctx, p, party{name: "b"}, mib, func() { t.Error("there was no place") })
 				require.False(t, ok)
 				require.Equal(t, tt.waited, waited)
 				reason, observed, limit := p.refusal(ctx, waited)
@@ -132,7 +132,7 @@ func TestWaitingForAPlaceEnds(t *testing.T) {
 				<-done
 				synctest.Wait()
 				require.Equal(t, 1, p.free)
-				require.Empty(t, p.tenants)
+				require.Empty(t, p.queues)
 			})
 		})
 	}
@@ -140,8 +140,8 @@ func TestWaitingForAPlaceEnds(t *testing.T) {
 
 func TestAPlaceOutlivesAPanic(t *testing.T) {
 	p := onePlace()
-	require.Panics(t, func() { do(t.Context(), p, "a", mib, func() { panic("broken") }) })
-	_, ok := do(t.Context(), p, "a", mib, func() {})
+	require.Panics(t, func() { do(t.Context(), p, party{name: "a"}, mib, func() { panic("broken") }) })
+	_, ok := do(t.Context(), p, party{name: "a"}, mib, func() {})
 	require.True(t, ok)
 }
 
@@ -162,10 +162,10 @@ func TestPlacesAreNeitherLostNorInvented(t *testing.T) {
 					cancels = append(cancels, cancel)
 					end := make(chan struct{})
 					finish = append(finish, end)
-					tenant := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "tenant")
+					of := rapid.SampledFrom([]party{{"a", true}, {"a", false}, {"b", false}, {"c", true}}).Draw(rt, "party")
 					go func() {
 						waiting.Add(1)
-						if _, ok := do(ctx, p, tenant, mib, func() {
+						if _, ok := do(ctx, p, of, mib, func() {
 							waiting.Add(-1)
 							working.Add(1)
 							<-end
@@ -201,7 +201,7 @@ func TestPlacesAreNeitherLostNorInvented(t *testing.T) {
 				close(end)
 			}
 			synctest.Wait()
-			if p.free != count || len(p.tenants) > 0 {
+			if p.free != count || len(p.queues) > 0 || p.invented.queues+p.invented.working > 0 {
 				rt.Fatalf("%d of %d places are free in the end", p.free, count)
 			}
 		})

@@ -62,10 +62,10 @@ func TestAHandlerDecodesInAPlace(t *testing.T) {
 					}), tt.body)
 				}()
 				synctest.Wait()
-				held, ok := h.heavy.take(t.Context(), "other", 1)
+				held, ok := h.heavy.take(t.Context(), party{name: "other"}, 1)
 				require.True(t, ok)
 				require.Equal(t, tt.held, held)
-				h.heavy.give("other")
+				h.heavy.give(party{name: "other"})
 				<-done
 				require.Equal(t, 1, h.heavy.free)
 			})
