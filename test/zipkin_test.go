@@ -207,15 +207,15 @@ func protoOf(t *testing.T, r request) []byte {
 	return b
 }
 
-// TestZipkinIsGovernedByBytes has clients of Zipkin send more than they may, by what bodies of unknown content are
-// taken for, and more items than they may, which only a limiter can count.
+// TestZipkinIsGovernedByBytes has clients of Zipkin send more than they may, by what their bodies are taken for at
+// least, and more items than they may, which only a limiter can count.
 func TestZipkinIsGovernedByBytes(t *testing.T) {
 	t.Parallel()
 	s := startSink(t)
 	c, door, _ := startZipkin(t, s, byHeaderYAML, `
-extensions::governor::admission: {max_batch_memory: 4MiB, max_batch_items: 1000}
+extensions::governor::admission: {max_batch_memory: 8MiB, max_batch_items: 1000}
 extensions::governor::tenants: {allow: [acme, globex], overrides: {acme: {breaker: {breaches: 1000}}, globex: {rate: {requests_per_second: 0.1}}}}`)
-	const most, taken = 4 * mib, 6 // times its size
+	const most, taken = 8 * mib, 6 // times its size
 	for _, f := range zipkinFormats {
 		media := f.media // of the answer: Zipkin's clients read none, so that it is OTLP's where that has the encoding
 		if media == "application/x-thrift" {

@@ -15,10 +15,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The encodings of OTLP over HTTP, and what everything else is answered in.
+// The encodings of OTLP over HTTP and of Zipkin, and what everything else is answered in.
 const (
 	protobufType = "application/x-protobuf"
 	jsonType     = "application/json"
+	thriftType   = "application/x-thrift"
 	textType     = "text/plain; charset=utf-8"
 )
 

@@ -31,6 +31,10 @@ func TestABodyIsWeighedByItsSignalAndEncoding(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, heap.Memory, 10*int64(len(protobuf)), "empty records")
 
+	list := []byte("\n [{},{},{}]")
+	spans := []byte("\x0a\x02\x5a\x00\x0a\x00")
+	thrift := []byte{12, 0, 0, 0, 3, 0, 0, 0}
+
 	for name, tt := range map[string]struct {
 		path, media   string
 		body          []byte
@@ -38,9 +42,14 @@ func TestABodyIsWeighedByItsSignalAndEncoding(t *testing.T) {
 	}{
 		"protobuf":         {"/v1/logs", protobufType, protobuf, heap.Memory, 100},
 		"JSON":             {"/v1/logs", jsonType, json, heap.Memory, 100},
-		"neither":          {"/v1/logs", "application/x-thrift", json, 6 * int64(len(json)), 0},
+		"neither":          {"/v1/logs", thriftType, json, 6 * int64(len(json)), 0},
 		"unknown signal":   {"/api/v2/spans", jsonType, json, 6 * int64(len(json)), 0},
-		"not protobuf":     {"/v1/logs", protobufType, []byte("telemetry"), 6 * 9, 0},
+		"Zipkin JSON":      {"/api/v2/spans", jsonType, list, footprint.ZipkinJSON(list), 0},
+		"of any type":      {"/v1/logs", "text/plain", list, footprint.ZipkinJSON(list), 0},
+		"Zipkin protobuf":  {"/api/v2/spans", protobufType, spans, footprint.ZipkinProtobuf(spans), 0},
+		"Zipkin thrift":    {"/api/v1/spans", thriftType, thrift, footprint.ZipkinThrift(thrift), 0},
+		"another thrift":   {"/api/traces", thriftType, thrift, 6 * int64(len(thrift)), 0},
+		"not protobuf":     {"/v1/logs", protobufType, []byte("telemetry, of no use"), footprint.ZipkinProtobuf([]byte("telemetry, of no use")), 0},
 		"cut short":        {"/v1/logs", protobufType, protobuf[:len(protobuf)-1], 6 * int64(len(protobuf)-1), 0},
 		"JSON, not a list": {"/api/v2/spans", jsonType, []byte("{"), 6, 0},
 	} {

@@ -30,7 +30,8 @@ var errHandler = errors.New("the receiver answered with an error")
 //
 // A place is taken once the body is whole: until then a sender holds the bytes that it sent. Only what has a
 // signal by its path and a known encoding is weighed; any other body is taken for six times its size, like a
-// usual batch, until a limiter knows better. What is large is decoded in a heavy place like over gRPC.
+// usual batch, or for the most that Zipkin's receiver makes of it, until a limiter knows better. What is large is
+// decoded in a heavy place like over gRPC.
 func (d *Door) HTTPHandler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {
@@ -82,7 +83,7 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 	}
 	work := int64(len(b.data))
 	if lease == nil {
-		if lease, work, err = d.admitBody(ctx, mediaType(r), b.data, ask, &t); err != nil {
+		if lease, work, err = d.admitBody(r, b.data, ask, &t); err != nil {
 			d.answer(w, r, err)
 			return
 		}
@@ -108,14 +109,14 @@ func (d *Door) decoding(ctx context.Context, work int64, lease admission.Lease) 
 	return decoded, err
 }
 
-// admitBody weighs a whole body and has it admitted, and says how much work it is to decode it.
+// admitBody weighs the whole body of r and has it admitted, and says how much work it is to decode it.
 func (d *Door) admitBody(
-	ctx context.Context, media string, body []byte, ask admission.Request, t *trust,
+	r *http.Request, body []byte, ask admission.Request, t *trust,
 ) (lease admission.Lease, work int64, err error) {
-	if ask.Share, work, err = d.weighBody(ctx, ask.Signal, media, body, t); err != nil {
+	if ask.Share, work, err = d.weighBody(r, ask.Signal, body, t); err != nil {
 		return nil, 0, err
 	}
-	lease, err = d.Governor.Admit(ctx, ask)
+	lease, err = d.Governor.Admit(r.Context(), ask)
 	return lease, work, err
 }
 

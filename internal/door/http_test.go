@@ -176,12 +176,12 @@ func TestWhatHasNoBodyPassesUntouched(t *testing.T) {
 
 func TestAnUnknownFormatIsTakenForSixTimesItsSize(t *testing.T) {
 	for name, headers := range map[string][]string{
-		"/api/v2/spans": {"Content-Type", "application/json"},
-		"/v1/traces":    {"Content-Type", "application/x-thrift"},
+		"/api/v2/logs": {"Content-Type", "application/json"},
+		"/v1/traces":   {"Content-Type", "application/x-thrift"},
 	} {
 		h := newHouse(t)
 		s := start(t, h, receiver)
-		code, answer := post(t, s.Client(), s.URL+name, strings.NewReader("[{}]"), headers...)
+		code, answer := post(t, s.Client(), s.URL+name, strings.NewReader("{[]}"), headers...)
 		require.Equal(t, http.StatusOK, code)
 		require.Equal(t, "4", answer)
 		require.EqualValues(t, 24, h.clerk.only(t).request.Memory)

@@ -9,8 +9,8 @@ import (
 	"github.com/otel-governor/otel-governor/internal/footprint"
 )
 
-// unknownRatio is how much heap a byte of a body takes whose signal is not known: what usual batches take at
-// most. The limiter settles what it really is.
+// unknownRatio is how much heap a byte of a body takes of which nothing is known: what usual batches take at most.
+// The limiter settles what it really is.
 const unknownRatio = 6
 
 // weighed are the signals whose bodies can be weighed.
