@@ -23,6 +23,10 @@ const (
 	streamWindow = 64 << 10
 	// connectionWindow is what a connection carries in one round trip, of all its calls.
 	connectionWindow = 1 << 20
+	// maxHeaders is the size of a call's headers at most, as HTTP/2 counts them: 32 bytes beside each name and value.
+	// By itself grpc takes 16 MiB, which need a byte on the wire for each header that was sent before: half a megabyte
+	// that became some 40 of heap, before anybody is asked.
+	maxHeaders = 64 << 10
 )
 
 // signals are what the OTLP export methods carry.
@@ -44,6 +48,7 @@ func (d *Door) GRPCServerOptions() []grpc.ServerOption {
 		grpc.StatsHandler(watcher{d}),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
+		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.ChainUnaryInterceptor(d.unary),
 		grpc.ChainStreamInterceptor(d.stream),
 	}
