@@ -11,60 +11,55 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"github.com/otel-governor/otel-governor/admission"
 )
 
-const (
-	// bodyStep is the room that a body begins with. It doubles whenever it is full, so that a slow sender
-	// holds no more than twice of what it sent, whatever length it announced.
-	bodyStep = 4 << 10
-	// slowest is the pace, in bytes per second, below which a body gives way to others that find no room.
-	slowest = 16 << 10
-	// ahead is by how much a body may fall behind that pace, counted from when it last was on it: the time of a
-	// lost packet, twice. It is also all that a fast beginning buys.
-	ahead = 500 * time.Millisecond
-)
+// bodyStep is the room that a body begins with. It doubles whenever it is full, so that a slow sender holds no more
+// than twice of what it sent, whatever length it announced.
+const bodyStep = 4 << 10
 
-// body is the body of a request on its way in. One goroutine reads it; others may cut it off, see [bodies].
+// body is what one request brings, on its way into memory: a body of HTTP as it comes, or a message of gRPC as it is
+// unpacked. One goroutine reads it.
 type body struct {
 	door   *Door
 	peer   *peer
 	signal string
-	conn   *http.ResponseController
-	source io.ReadCloser
-	length int64  // as announced, or -1
-	most   int64  // bytes that could ever be admitted
-	data   []byte // what has come; the capacity is what is counted
-	failed error  // what ended it early, of its own
+	source io.Reader
+	length int64                 // as announced, or -1
+	step   int64                 // the room to begin with
+	most   int64                 // bytes that could ever be admitted
+	data   []byte                // what has come; the capacity is what is counted
+	failed error                 // what ended it early, of its own
+	pace   *pace                 // at which it must come; nil where all of it is here
+	spare  func(size int64) bool // lets it have a size that there is no room for; nil: never
 
-	start    time.Time
-	allowed  atomic.Int64  // nanoseconds from the start, after which it is slow
 	patience time.Duration // how long it may still wait for room
-	late     atomic.Bool   // it was slow, and cut off
 	gone     bool          // its bytes are no longer counted
 }
 
-// receive begins with the body of r, of a request that carries signal. It must be freed.
+// newBody begins with what a request brings that carries signal, from an address. It must be freed.
+func (d *Door) newBody(address, signal string, source io.Reader, length int64) *body {
+	b := &body{
+		door:     d,
+		peer:     d.wire.join(address),
+		signal:   signal,
+		source:   source,
+		length:   length,
+		step:     bodyStep,
+		most:     d.Memory.MaxBatch(),
+		patience: d.QueueTimeout,
+	}
+	b.peer.begin(false)
+	return b
+}
+
+// receive begins with the body of r.
 func (d *Door) receive(w http.ResponseWriter, r *http.Request, signal string) *body {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr // of a socket without ports
 	}
-	b := &body{
-		door:   d,
-		peer:   d.wire.join(host),
-		signal: signal,
-		conn:   http.NewResponseController(w),
-		source: r.Body,
-		length: r.ContentLength,
-		most:   d.Memory.MaxBatch(),
-		start:  time.Now(),
-
-		patience: d.QueueTimeout,
-	}
-	b.allowed.Store(int64(ahead))
-	b.peer.begin(false)
+	b := d.newBody(host, signal, r.Body, r.ContentLength)
+	b.pace = newPace(http.NewResponseController(w))
 	return b
 }
 
@@ -85,9 +80,9 @@ func (b *body) free() {
 // refused: because there is no room, because it came too slowly, or with what large says to one that is known
 // to be larger than anything that could be admitted. If large lets it be, it is read whatever its size.
 func (b *body) read(ctx context.Context, large func(bytes int64) error) (err error) {
-	b.door.bodies.enter(b)
+	b.door.bodies.enter(b.pace)
 	defer func() {
-		if b.door.bodies.leave(b); b.late.Load() {
+		if b.door.bodies.leave(b.pace); b.pace.late() {
 			err = b.tooSlow(ctx)
 		}
 	}()
@@ -105,9 +100,9 @@ func (b *body) read(ctx context.Context, large func(bytes int64) error) (err err
 		}
 		n, err := b.source.Read(b.data[len(b.data):cap(b.data)])
 		b.data = b.data[:len(b.data)+n]
-		b.advance(n)
+		b.pace.advance(n)
 		switch {
-		case err == io.EOF && int64(len(b.data)) <= b.most || b.late.Load():
+		case err == io.EOF && int64(len(b.data)) <= b.most || b.pace.late():
 			return nil
 		case err != nil && err != io.EOF:
 			b.failed = err
@@ -116,17 +111,10 @@ func (b *body) read(ctx context.Context, large func(bytes int64) error) (err err
 	}
 }
 
-// advance moves on the time by which more must have come: n bytes buy what they would take at the slowest
-// pace, but nobody is more than [ahead] ahead.
-func (b *body) advance(n int) {
-	bought := time.Duration(n) * time.Second / slowest
-	b.allowed.Store(min(b.allowed.Load()+int64(bought), int64(time.Since(b.start)+ahead)))
-}
-
 // grow makes room for more bytes, once others leave it.
 func (b *body) grow(ctx context.Context) error {
 	held := int64(cap(b.data))
-	size := min(max(2*held, bodyStep), b.most+1)
+	size := min(max(2*held, b.step), b.most+1)
 	if b.length >= held { // one more, so that the end is found without growing
 		size = min(size, b.length+1)
 	}
@@ -135,12 +123,6 @@ func (b *body) grow(ctx context.Context) error {
 	}
 	b.data = append(make([]byte, 0, size), b.data...)
 	return nil
-}
-
-// tooSlow is the refusal of a body that was cut off.
-func (b *body) tooSlow(ctx context.Context) error {
-	took, allowed := time.Since(b.start), time.Duration(b.allowed.Load())
-	return b.door.Refuse(ctx, b.signal, admission.BodyTimeout, took.Milliseconds(), allowed.Milliseconds())
 }
 
 // replay is a body that came in, as the next handler reads it: the same bytes and the same end.
@@ -157,11 +139,11 @@ type replay struct {
 	owed   atomic.Int64
 }
 
-// handOn turns b, which is freed, into what the next handler reads.
-func (b *body) handOn() *replay {
+// handOn turns b, which is freed, into what the next handler reads and then closes the source by.
+func (b *body) handOn(source io.Closer) *replay {
 	p := &replay{
 		memory: b.door.Memory,
-		source: b.source,
+		source: source,
 		rest:   b.data,
 		end:    cmp.Or(b.failed, io.EOF),
 		size:   int64(len(b.data)),

@@ -4,7 +4,6 @@ package door
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
 
@@ -18,10 +17,7 @@ const lookEvery = 10 * time.Millisecond
 // largeFrom is the size, in bytes, from which a body is a large one.
 const largeFrom = 256 << 10
 
-// longAgo is a deadline that ends a read at once.
-var longAgo = time.Unix(1, 0)
-
-// bodies are those being read. The zero value is ready; the methods are safe for concurrent use.
+// bodies are those in memory. The zero value is ready; the methods are safe for concurrent use.
 //
 // Half of what may be on its way in is for large bodies, of more than [largeFrom], and half for the others, so that
 // these need not wait for one that comes no faster than it must. What a body holds itself is never in its way:
@@ -31,28 +27,31 @@ var longAgo = time.Unix(1, 0)
 // A body that finds no room waits for it, and those that are slow are cut off for it: they would hold their bytes
 // for as long as they like, and get them for nothing.
 type bodies struct {
-	mu      sync.Mutex
-	reading map[*body]struct{}
-	looked  time.Time // when the slow were last looked for
-	small   int64     // bytes
-	large   int64     // bytes
+	mu     sync.Mutex
+	coming map[*pace]struct{} // those being read that may be slow
+	looked time.Time          // when the slow were last looked for
+	small  int64              // bytes
+	large  int64              // bytes
 }
 
-// enter says that b is being read.
-func (bs *bodies) enter(b *body) {
-	bs.mu.Lock()
-	defer bs.mu.Unlock()
-	if bs.reading == nil {
-		bs.reading = map[*body]struct{}{}
+// enter says that a body is being read that comes at a pace, if it has one.
+func (bs *bodies) enter(p *pace) {
+	if p == nil {
+		return
 	}
-	bs.reading[b] = struct{}{}
-}
-
-// leave says that b is no longer being read. Whether it was cut off does not change after that.
-func (bs *bodies) leave(b *body) {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
-	delete(bs.reading, b)
+	if bs.coming == nil {
+		bs.coming = map[*pace]struct{}{}
+	}
+	bs.coming[p] = struct{}{}
+}
+
+// leave says that it is no longer being read. Whether it was cut off does not change after that.
+func (bs *bodies) leave(p *pace) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	delete(bs.coming, p)
 }
 
 // cutOff ends the reading of all bodies that are slow. Where a connection has no deadlines it ends when the
@@ -65,11 +64,11 @@ func (bs *bodies) cutOff() {
 		return
 	}
 	bs.looked = now
-	for b := range bs.reading {
-		if now.Sub(b.start) > time.Duration(b.allowed.Load()) {
-			b.late.Store(true)
-			_ = b.conn.SetReadDeadline(longAgo)
-			delete(bs.reading, b)
+	for p := range bs.coming {
+		if p.slow(now) {
+			p.cut.Store(true)
+			_ = p.conn.SetReadDeadline(longAgo)
+			delete(bs.coming, p)
 		}
 	}
 }
@@ -119,11 +118,23 @@ func (b *body) greedy() bool {
 	return held > 0 && b.peer.contended() && b.peer.bytes.Load()-held >= b.door.wire.limit()/4
 }
 
+// fits counts b as being of a larger size if there is room for that, or it may have that all the same.
+func (b *body) fits(size int64) bool {
+	if !b.greedy() && b.door.bodies.resize(b, size) {
+		return true
+	}
+	if b.spare == nil || !b.spare(size) {
+		return false
+	}
+	b.door.bodies.count(b, size)
+	return true
+}
+
 // room returns once b is counted as being of a larger size. It fails if there is no room after all that b may wait,
 // which is as long as a batch may wait in line, or once ctx has ended.
 func (b *body) room(ctx context.Context, size int64) error {
 	line := &b.door.bodies
-	if !b.greedy() && line.resize(b, size) {
+	if b.fits(size) {
 		return nil
 	}
 	if b.door.Observe {
@@ -131,11 +142,11 @@ func (b *body) room(ctx context.Context, size int64) error {
 		line.count(b, size)
 		return nil
 	}
-	start, pace := time.Now(), b.allowed.Swap(math.MaxInt64)
-	defer func() { // the time is not held against its pace
+	start, allowed := time.Now(), b.pace.pause()
+	defer func() {
 		waited := time.Since(start)
 		b.patience -= waited
-		b.allowed.Store(pace + int64(waited))
+		b.pace.resume(allowed, waited)
 	}()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -149,7 +160,7 @@ func (b *body) room(ctx context.Context, size int64) error {
 			return b.door.Refuse(ctx, b.signal, admission.Canceled, 0, 0)
 		case <-look.C:
 		}
-		if line.resize(b, size) {
+		if b.fits(size) {
 			return nil
 		}
 	}

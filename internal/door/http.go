@@ -66,7 +66,7 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 		return err
 	})
 	switch {
-	case b.late.Load(): // nothing more is read
+	case b.pace.late(): // nothing more is read
 		d.answer(w, r, err)
 		return
 	case err != nil:
@@ -74,7 +74,7 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 		return
 	}
 	if b.failed != nil { // the handler finds that out and answers as it always does
-		replay := b.handOn()
+		replay := b.handOn(r.Body)
 		defer replay.owe(0)
 		r = r.WithContext(ctx)
 		r.Body = replay
@@ -95,7 +95,7 @@ func (d *Door) govern(w http.ResponseWriter, r *http.Request, ask admission.Requ
 		return
 	}
 	defer decoded()
-	replay := b.handOn()
+	replay := b.handOn(r.Body)
 	defer replay.owe(0)
 	d.pass(w, r, &lent{Lease: lease, body: replay, decoded: decoded}, next)
 }

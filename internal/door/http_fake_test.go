@@ -164,7 +164,7 @@ func (h *house) requireEmpty(t *testing.T) {
 	require.Zero(t, h.wire.total.Load(), "on their way in")
 	require.Zero(t, h.wire.mu.active, "addresses")
 	require.Empty(t, h.wire.mu.peers, "peers")
-	require.Empty(t, h.bodies.reading, "bodies")
+	require.Empty(t, h.bodies.coming, "bodies")
 	require.Zero(t, h.bodies.small, "bytes of small bodies")
 	require.Zero(t, h.bodies.large, "bytes of large bodies")
 	require.Zero(t, h.clerk.atWork(), "leases")

@@ -20,8 +20,8 @@ import (
 // cutAllOff treats all bodies being read as slow, and others as waiting.
 func (h *house) cutAllOff() {
 	h.bodies.mu.Lock()
-	for b := range h.bodies.reading {
-		b.allowed.Store(0)
+	for p := range h.bodies.coming {
+		p.allowed.Store(0)
 	}
 	h.bodies.mu.Unlock()
 	h.bodies.cutOff()
