@@ -37,6 +37,7 @@ var (
 
 // governor composes what decides over batches, and keeps the size of the pool in step with the machine.
 type governor struct {
+	id        component.ID
 	config    *Config
 	logger    *zap.Logger
 	telemetry *telemetry
@@ -83,6 +84,7 @@ func newGovernor(set extension.Settings, config *Config) (*governor, error) {
 		settings.MaxQueued, settings.QueueTimeout = 0, 0
 	}
 	g := &governor{
+		id:     set.ID,
 		config: config,
 		epoch:  time.Now(),
 		leases: sync.Pool{New: func() any { return new(lease) }},
@@ -182,7 +184,7 @@ func (g *governor) alone(host component.Host) error {
 // NotifyConfigSnapshot implements extensioncapabilities.ConfigSnapshotWatcher: it decides what share of
 // the memory limit becomes the pool.
 func (g *governor) NotifyConfigSnapshot(ctx context.Context, snapshot extensioncapabilities.ConfigSnapshot) error {
-	a := advice.Read(snapshot.Effective(), len(g.config.Tenants.MetadataKeys) > 0)
+	a := advice.Read(snapshot.Effective(), g.id.String(), len(g.config.Tenants.MetadataKeys) > 0)
 	for _, w := range a.Warnings {
 		g.logger.Warn(w)
 	}
@@ -191,6 +193,9 @@ func (g *governor) NotifyConfigSnapshot(ctx context.Context, snapshot extensionc
 	g.signals.Store(&a.Signals)
 	if !a.Streams { // else whoever set it knows better
 		g.door.MaxStreams = g.config.Admission.MaxConcurrent + g.config.Admission.MaxQueued
+	}
+	if a.Message > 0 {
+		g.door.MaxMessage = a.Message
 	}
 	return g.settle(a.Holders)
 }

@@ -157,6 +157,15 @@ func TestPoolIsSizedOnceTheConfigurationIsKnown(t *testing.T) {
 	}
 }
 
+func TestTheDoorKeepsTheReceiversMessageSize(t *testing.T) {
+	g := create(t, nil)
+	g.id = component.MustNewID("governor")
+	require.NoError(t, g.Start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, g.NotifyConfigSnapshot(t.Context(), snapshot(t,
+		"receivers: {otlp: {protocols: {grpc: {max_recv_msg_size_mib: 9, middlewares: [{id: governor}]}}}}")))
+	require.EqualValues(t, 9*mib, g.door.MaxMessage)
+}
+
 func TestAHostThatTellsNothingOfItsConfiguration(t *testing.T) {
 	g := create(t, nil)
 	require.NoError(t, g.Start(t.Context(), componenttest.NewNopHost()))

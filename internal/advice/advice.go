@@ -27,6 +27,8 @@ type Advice struct {
 	Signals map[string]string
 	// Streams says that some receiver bounds the calls at once on a gRPC connection.
 	Streams bool
+	// Message is the most bytes that a message over gRPC may have, 0 where that is not known.
+	Message int64
 	// Warnings are complete sentences for the log.
 	Warnings []string
 }
@@ -42,12 +44,13 @@ var (
 	queueless = []string{"debug", "nop"}
 )
 
-// Read returns the advice for an effective configuration. Only what its service reaches counts. Headers says
-// that tenants are told apart by the headers of their requests.
-func Read(conf *confmap.Conf, headers bool) Advice {
+// Read returns the advice for an effective configuration to the governor of an id. Only what its service reaches
+// counts. Headers says that tenants are told apart by the headers of their requests.
+func Read(conf *confmap.Conf, governor string, headers bool) Advice {
 	var a Advice
 	root := conf.ToStringMap()
 	a.Streams = streams(root["receivers"])
+	a.Message = message(root["receivers"], governor)
 	exporters, connectors := section(root, "exporters"), section(root, "connectors")
 	service := section(root, "service")
 	pipelines := section(service, "pipelines")

@@ -119,5 +119,5 @@ func read(t *testing.T, yaml string, headers bool) Advice {
 	require.NoError(t, err)
 	conf, err := r.AsConf()
 	require.NoError(t, err)
-	return Read(conf, headers)
+	return Read(conf, "governor", headers)
 }

@@ -4,6 +4,8 @@ package advice
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -45,6 +47,35 @@ func paths(receivers, pipelines map[string]any) map[string]string {
 		}
 	}
 	return found
+}
+
+// message returns the most bytes that a message over gRPC may have: what is set beside a governor among the middlewares,
+// the largest where that differs, or 0 where nobody knows.
+func message(config any, governor string) (most int64) {
+	m, _ := config.(map[string]any)
+	for key, value := range m {
+		most = max(most, message(value, governor))
+		server, _ := value.(map[string]any)
+		size, set := server["max_recv_msg_size_mib"]
+		if !set && key != "grpc" || !named(server["middlewares"], governor) {
+			continue
+		}
+		mib, err := strconv.ParseInt(fmt.Sprint(size), 10, 32)
+		if err != nil || mib <= 0 {
+			mib = 4 // as in grpc
+		}
+		most = max(most, mib<<20)
+	}
+	return most
+}
+
+// named reports whether an id is in a list of middlewares.
+func named(middlewares any, id string) bool {
+	l, _ := middlewares.([]any)
+	return slices.ContainsFunc(l, func(e any) bool {
+		m, _ := e.(map[string]any)
+		return fmt.Sprint(m["id"]) == id
+	})
 }
 
 // streams reports whether max_concurrent_streams is set anywhere in a configuration; its default is 0.

@@ -97,3 +97,25 @@ func TestStreams(t *testing.T) {
 		})
 	}
 }
+
+func TestMessage(t *testing.T) {
+	const here = "middlewares: [{id: other}, {id: governor}]"
+	for name, tt := range map[string]struct {
+		yaml string
+		want int64
+	}{
+		"nothing":         {"{}", 0},
+		"no middleware":   {"receivers: {otlp: {protocols: {grpc: {max_recv_msg_size_mib: 9}}}}", 0},
+		"another's":       {"receivers: {otlp: {protocols: {grpc: {max_recv_msg_size_mib: 9, middlewares: [{id: governor/b}]}}}}", 0},
+		"absent":          {"receivers: {otlp: {protocols: {grpc: {" + here + "}, http: {" + here + "}}}}", 4 << 20},
+		"default":         {"receivers: {otlp: {protocols: {grpc: {max_recv_msg_size_mib: 0, " + here + "}}}}", 4 << 20},
+		"set":             {"receivers: {otlp: {protocols: {grpc: {max_recv_msg_size_mib: 1, " + here + "}, http: {" + here + "}}}}", 1 << 20},
+		"by two":          {"receivers: {a: {max_recv_msg_size_mib: 7, " + here + "}, b: {grpc: {max_recv_msg_size_mib: 5, " + here + "}}}", 7 << 20},
+		"what it is not":  {"receivers: {a: {max_recv_msg_size_mib: many, " + here + "}}", 4 << 20},
+		"what nobody has": {"receivers: {a: [5], grpc: {middlewares: governor}}", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tt.want, read(t, tt.yaml, false).Message)
+		})
+	}
+}

@@ -17,28 +17,34 @@ type connection struct {
 	remote net.Addr
 	peer   *peer
 	late   atomic.Bool // it came when there were as many as may be
+	unseen atomic.Bool // grpc unpacks what comes on it, as of its last call
 }
 
 // call is one RPC.
 type call struct {
 	*connection
 	door    *Door
-	refused error                   // by the tap, which let it in all the same
+	signal  string                  // that it carries, or empty
+	refused error                   // by the tap, which let it in all the same, or once it was known how it is packed
 	cancel  context.CancelCauseFunc // nil where there is no tap
 	served  func() bool             // tells that grpc serves it; nil where there is no tap
 
-	spared   string      // the tenant for whose sake it was let in
-	expected int64       // bytes that it will bring then
-	here     atomic.Bool // counted with its peer
-	coming   atomic.Bool // its message is not whole yet
+	spared   string       // the tenant for whose sake it was let in
+	expected int64        // bytes that it will bring then
+	here     atomic.Bool  // counted with its peer
+	coming   atomic.Bool  // its message is not whole yet
+	ahead    atomic.Int64 // bytes that it is counted for until then, for what it may become
 
 	// What follows belongs to the goroutine that serves the call.
-	request any             // of an export, which the codec did not decode
-	body    mem.BufferSlice // its bytes
-	pooled  int64           // of those, from the pool of buffers
-	beside  int64           // and not from there, with what they take beside
-	turn    bool            // it is one of those whose message may come
-	trust   trust           // that it was given
+	request  any             // of an export, which the codec did not decode
+	body     mem.BufferSlice // its bytes
+	pooled   int64           // of those, from the pool of buffers
+	beside   int64           // and not from there, with what they take beside
+	unpacked *body           // what counts the bytes instead, once they were unpacked
+	encoding string          // that its message is in
+	last     bool            // it is the one of those that have ended whose message may still be unpacked
+	turn     bool            // it is one of those whose message may come
+	trust    trust           // that it was given
 }
 
 // perCall is the memory that a call takes until its message is whole, beside the bytes of that: stack, stream,
@@ -98,25 +104,30 @@ func (w watcher) HandleConn(ctx context.Context, s stats.ConnStats) {
 }
 
 // TagRPC implements stats.Handler. The tap has made the call already if there is one.
-func (w watcher) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
+func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	if callOf(ctx) != nil {
 		return ctx
 	}
-	return context.WithValue(ctx, callKey{}, &call{door: w.Door, connection: connectionOf(ctx)})
+	c := &call{door: w.Door, connection: connectionOf(ctx), signal: signals[info.FullMethodName]}
+	return context.WithValue(ctx, callKey{}, c)
 }
 
 // HandleRPC implements stats.Handler.
 func (w watcher) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	switch s := s.(type) {
+	case *stats.InHeader:
+		callOf(ctx).encoding = s.Compression
 	case *stats.Begin:
 		c := callOf(ctx)
+		if c.served != nil {
+			c.served()
+		} else {
+			c.begin()
+		}
 		switch {
 		case s.IsClientStream: // what it carries comes and goes
 			c.depart()
-		case c.served == nil:
-			c.begin()
-		default:
-			c.served()
+		case c.foresee(ctx) && c.served != nil:
 			c.wait(ctx)
 		}
 	case *stats.InPayload:
@@ -142,7 +153,7 @@ func (c *call) wait(ctx context.Context) {
 	if c.refused != nil {
 		defer c.door.deaf.Add(-1)
 		if c.door.deaf.Add(1) > c.door.wire.limit()/deafShare/(perCall+streamWindow) {
-			c.cancel(c.refused)
+			c.stop()
 			return
 		}
 		pause := time.NewTimer(turnAfter)
@@ -150,11 +161,19 @@ func (c *call) wait(ctx context.Context) {
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return
 		}
 	}
-	if c.turn = c.peer.turn(ctx, turnAfter); !c.turn && c.refused != nil {
-		c.cancel(c.refused)
+	if c.turn = !unseen(c.encoding) && c.peer.turn(ctx, turnAfter); !c.turn && c.refused != nil {
+		c.stop()
+	}
+}
+
+// stop ends a call that is refused. That is not the end of a message that grpc unpacks: those go on one by one.
+func (c *call) stop() {
+	c.cancel(c.refused)
+	if unseen(c.encoding) {
+		c.door.ended.Lock()
+		c.last = true
 	}
 }
 
@@ -168,6 +187,7 @@ func (c *call) read(bytes int64) {
 
 // arrived takes the call off those whose message is not whole. It may be called more than once, at any time.
 func (c *call) arrived() {
+	c.overlook()
 	if !c.coming.CompareAndSwap(true, false) {
 		return
 	}
@@ -178,8 +198,8 @@ func (c *call) arrived() {
 // depart takes the call off those on their way in. It may be called more than once, at any time.
 func (c *call) depart() {
 	c.arrived()
+	c.door.spared.give(c)
 	if c.here.CompareAndSwap(true, false) {
-		c.door.spared.give(c)
 		c.peer.end()
 		c.peer.add(-perCall)
 	}
@@ -195,6 +215,11 @@ func (c *call) whole(message any) {
 		return
 	}
 	c.request = message
+	if c.refused != nil { // whatever it is
+		body.Free()
+		c.free()
+		return
+	}
 	c.hold(body)
 }
 
@@ -203,7 +228,7 @@ func (c *call) brought() int64 {
 	if !c.here.Load() {
 		return 0
 	}
-	return perCall + c.pooled + c.beside
+	return perCall + c.ahead.Load() + c.pooled + c.beside
 }
 
 // hold makes body the call's, and pays for it.
@@ -226,6 +251,10 @@ func (c *call) drop() {
 	c.peer.claim(-c.pooled)
 	c.peer.add(-c.beside)
 	c.body, c.pooled, c.beside = nil, 0, 0
+	if c.unpacked != nil {
+		c.unpacked.free()
+		c.unpacked = nil
+	}
 }
 
 // join puts the body into one piece and returns it, to be read until free.
@@ -247,6 +276,9 @@ func (c *call) free() {
 
 // end is the end of the call, wherever it ended.
 func (c *call) end() {
+	if c.last {
+		c.door.ended.Unlock()
+	}
 	c.read(0)
 	c.free()
 	c.taken()

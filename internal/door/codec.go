@@ -11,10 +11,10 @@ import (
 
 // codec is the codec of protobuf, but that it does not decode what pdata would: it keeps the bytes, for the
 // interceptor to decode once the request is admitted. That are the requests of the four export services; a
-// server is sent nothing else of pdata's.
+// server is sent nothing else of pdata's. Those of other services are unpacked here, where [asPacked] did not.
 type codec struct {
 	encoding.CodecV2
-	kept *kept
+	door *Door
 }
 
 // exported is what pdata's own codec looks for in a message.
@@ -27,8 +27,15 @@ type exported interface {
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, message any) error {
 	if _, ours := message.(exported); ours {
-		c.kept.keep(message, data)
+		c.door.kept.keep(message, data)
 		return nil
+	}
+	if packed, ok := isPacked(data); ok {
+		unpacked, err := unpackAll(packed, c.door.MaxMessage)
+		if err != nil {
+			return err
+		}
+		data = mem.BufferSlice{mem.SliceBuffer(unpacked)}
 	}
 	return c.CodecV2.Unmarshal(data, message)
 }

@@ -11,6 +11,7 @@ package door
 import (
 	"context"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,7 +50,9 @@ type Settings struct {
 	MaxConnections int64 // gRPC connections; 0: any number
 	// MaxStreams is the number of calls at once on one gRPC connection; 0: what the receiver's own settings say.
 	// It is all that bounds the answers to a client which never reads them, at some 3 KB each.
-	MaxStreams   int64
+	MaxStreams int64
+	// MaxMessage is what a message over gRPC that was packed with gzip may be unpacked, in bytes; 0: 4 MiB, as in grpc.
+	MaxMessage   int64
 	QueueTimeout time.Duration // longest wait for a place to weigh and decode a large request
 }
 
@@ -85,7 +88,9 @@ type Door struct {
 	buffers     *buffers
 	kept        kept
 	arriving    arriving
+	stemming    sync.Mutex // held while that is done
 	spared      spared
+	ended       sync.Mutex       // held by the one ended call whose message grpc may be unpacking
 	deaf        atomic.Int64     // calls that wait although the tap refused them
 	trusted     atomic.Int64     // bytes that those who were taken at their word may take at worst
 	protobuf    encoding.CodecV2 // decodes what the door keeps
@@ -101,7 +106,10 @@ func New(s Settings) *Door {
 	if s.Observe {
 		heavy.free, light.free = math.MaxInt, math.MaxInt // nobody waits for what is not enforced
 	}
-	return &Door{
+	if s.MaxMessage == 0 {
+		s.MaxMessage = maxMessage
+	}
+	d := &Door{
 		Settings: s,
 		wire:     w,
 		heavy:    heavy,
@@ -109,6 +117,8 @@ func New(s Settings) *Door {
 		buffers:  newBuffers(w),
 		protobuf: encoding.GetCodecV2("proto"),
 	}
+	w.flooded = d.stem
+	return d
 }
 
 // refuse returns the refusal of what the door does not let in, or nil where that is only observed.

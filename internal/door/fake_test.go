@@ -102,7 +102,7 @@ func newSite(change func(*Settings)) *site {
 	}
 	settings := Settings{
 		Governor: s.scribe, Logger: zap.New(core), Memory: s.purse,
-		GRPCTap: true, QueueTimeout: time.Minute,
+		GRPCTap: true, QueueTimeout: time.Minute, MaxMessage: 64 * mib,
 		Refuse: func(_ context.Context, _ string, reason admission.Reason, observed, limit int64) *admission.Error {
 			s.refused.Add(1)
 			return &admission.Error{Reason: reason, Observed: observed, Limit: limit, RetryAfter: time.Second}

@@ -44,7 +44,8 @@ var signals = map[string]string{
 func (d *Door) GRPCServerOptions() []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		experimental.BufferPool(d.buffers),
-		grpc.ForceServerCodecV2(codec{CodecV2: d.protobuf, kept: &d.kept}),
+		grpc.ForceServerCodecV2(codec{CodecV2: d.protobuf, door: d}),
+		grpc.RPCDecompressor(asPacked{}), //lint:ignore SA1019 an encoding.Compressor is one for all of the process
 		grpc.StatsHandler(watcher{d}),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
@@ -74,7 +75,7 @@ func (d *Door) stream(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo,
 
 // unary admits an export by its bytes on the wire, decodes it and passes it on under the lease. Any other call
 // is passed on as it is.
-func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {
+func (d *Door) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {
 	c := callOf(ctx)
 	if c.refused != nil {
 		return nil, c.refused
@@ -82,7 +83,6 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 	if c.request == nil {
 		return next(ctx, request)
 	}
-	signal := signals[info.FullMethod]
 	var lease admission.Lease
 	defer func() {
 		if p := recover(); p != nil {
@@ -91,7 +91,7 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 			if lease != nil {
 				err = lease.Refuse(ctx, admission.Panicked, 0, 0)
 			} else {
-				err = d.Refuse(ctx, signal, admission.Panicked, 0, 0)
+				err = d.Refuse(ctx, c.signal, admission.Panicked, 0, 0)
 			}
 		}
 		if lease != nil {
@@ -99,9 +99,17 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 		}
 		d.distrust(&c.trust)
 	}()
-	var work int64
-	if lease, work, err = d.admit(ctx, c, signal); err != nil {
+	if err = d.look(ctx, c); err != nil {
 		return nil, err
+	}
+	if err = d.unpack(ctx, c, &lease); err != nil {
+		return nil, err
+	}
+	work := int64(c.body.Len())
+	if lease == nil {
+		if lease, work, err = d.admit(ctx, c); err != nil {
+			return nil, err
+		}
 	}
 	if err = d.decode(ctx, c, work, lease, request); err != nil {
 		return nil, err
@@ -109,34 +117,36 @@ func (d *Door) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 	return next(admission.ContextWithLease(ctx, lease), request)
 }
 
-// admit weighs what the call brought and asks for a lease on that, and says how much work it is to decode it. Where
-// the tap could not look at the tenant's state, that is looked at before anything is weighed.
-func (d *Door) admit(ctx context.Context, c *call, signal string) (lease admission.Lease, work int64, err error) {
+// look looks at the state of things, where the tap could not: before anything is unpacked or weighed.
+func (d *Door) look(ctx context.Context, c *call) error {
 	if !d.GRPCTap {
-		if err := d.crowded(ctx, c, signal); err != nil {
-			return nil, 0, err
+		if err := d.crowded(ctx, c, 0); err != nil {
+			return err
 		}
 	}
-	r := admission.Request{Signal: signal, Provisional: true}
-	if !d.GRPCTap || !d.TenantByHeader {
-		if err := d.Governor.Check(ctx, r); err != nil {
-			return nil, 0, err
-		}
+	if d.GRPCTap && d.TenantByHeader {
+		return nil
 	}
+	return d.Governor.Check(ctx, admission.Request{Signal: c.signal, Provisional: true})
+}
+
+// admit weighs what the call brought and asks for a lease on that, and says how much work it is to decode it.
+func (d *Door) admit(ctx context.Context, c *call) (lease admission.Lease, work int64, err error) {
+	r := admission.Request{Signal: c.signal, Provisional: true}
 	size := int64(c.body.Len())
 	if most := d.Memory.MaxBatch(); size > most {
 		r.Memory, r.WireSize = size, size
 		lease, err = d.tooLong(ctx, r, most)
 		return lease, size, err
 	}
-	estimate, ok := d.estimate(ctx, signal, size, &c.trust)
+	estimate, ok := d.estimate(ctx, c.signal, size, &c.trust)
 	r.Memory, r.WireSize, work = estimate, size, size
 	if !ok {
 		var w footprint.Weight
 		var malformed error
 		if err := d.work(ctx, d.heavy, size/walkShare, func() {
-			w, malformed = footprint.Wire(weighed[signal], c.join(), d.enough())
-		}, d.refusing(signal)); err != nil {
+			w, malformed = footprint.Wire(weighed[c.signal], c.join(), d.enough())
+		}, d.refusing(c.signal)); err != nil {
 			return nil, 0, err
 		}
 		if malformed != nil {

@@ -235,10 +235,11 @@ func TestARequestThatFindsNoPlace(t *testing.T) {
 
 // Codes as they are on the wire.
 const (
-	canceled        = "1"
-	invalidArgument = "3"
-	internalError   = "13"
-	unavailable     = "14"
+	canceled          = "1"
+	invalidArgument   = "3"
+	resourceExhausted = "8"
+	internalError     = "13"
+	unavailable       = "14"
 )
 
 func TestARequestThatIsNoProtobuf(t *testing.T) {

@@ -45,3 +45,49 @@ func (d *Door) Shed() {
 		}
 	}
 }
+
+// floodedFrom is at how many times of what may be on its way in too much is: calls that were let in bring far more than
+// messages of their address lately were.
+const floodedFrom = 2
+
+// stem ends the calls whose message is not whole yet, of addresses that have more than their part, but for a few of
+// each known tenant. It is for the moment in which too much is on its way in: who began to send while that was little
+// may go on for as much as a message may be. Their clients see a canceled call, which OTLP has them retry, and that
+// comes in turn then. Without a tap it does nothing.
+func (d *Door) stem() {
+	if !d.stemming.TryLock() {
+		return
+	}
+	defer d.stemming.Unlock()
+	d.arriving.mu.Lock()
+	calls := maps.Clone(d.arriving.calls)
+	d.arriving.mu.Unlock()
+	type part struct {
+		observed, limit int64
+		over            bool
+	}
+	parts, few := map[*peer]part{}, map[string]int{}
+	for c := range calls { // before any has ended
+		if _, seen := parts[c.peer]; !seen {
+			var p part
+			p.observed, p.limit, p.over = c.peer.overOwn(0)
+			parts[c.peer] = p
+		}
+	}
+	for c, ctx := range calls {
+		p := parts[c.peer]
+		if !p.over || ctx.Err() != nil {
+			continue
+		}
+		ctx = d.heard(ctx, c)
+		if tenant := d.known(ctx); tenant != "" {
+			if few[tenant]++; few[tenant] <= spareCalls {
+				continue
+			}
+		}
+		if err := d.refuse(ctx, c.signal, admission.MemoryContended, p.observed, p.limit); err != nil {
+			c.peer.surprise()
+			c.cancel(err)
+		}
+	}
+}

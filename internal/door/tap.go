@@ -6,7 +6,6 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/collector/client"
 	"google.golang.org/grpc/tap"
 
 	"github.com/otel-governor/otel-governor/admission"
@@ -25,8 +24,12 @@ const (
 // burst of calls would come through before the first of them is served. Of a call that grpc gives up before it
 // serves it, for a deadline that has passed or a method that nobody knows, only the context's end is heard.
 func (d *Door) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
-	c := &call{door: d, connection: connectionOf(ctx)}
-	if err := d.turnAway(ctx, c, info); err != nil {
+	c := &call{door: d, connection: connectionOf(ctx), signal: signals[info.FullMethodName]}
+	var ahead int64
+	if c.connection.unseen.Load() {
+		ahead = d.unpacks()
+	}
+	if err := d.turnAway(d.speaker(ctx, c, info.Header), c, ahead); err != nil {
 		d.spared.give(c)
 		if d.mayLeave(ctx, c.peer.address) {
 			return ctx, err
@@ -35,46 +38,44 @@ func (d *Door) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	}
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	c.begin()
+	if c.refused == nil && ahead > 0 {
+		c.expect(ahead)
+	}
 	d.arriving.add(c, ctx)
 	c.served = context.AfterFunc(ctx, c.depart)
 	return context.WithValue(ctx, callKey{}, c), nil
 }
 
 // turnAway returns the refusal of a call by the state of things alone, or nil.
-func (d *Door) turnAway(ctx context.Context, c *call, info *tap.Info) error {
-	signal := signals[info.FullMethodName]
-	// A context without a name has only what holds for all looked at.
-	if d.TenantByHeader {
-		ctx = client.NewContext(ctx, client.Info{Addr: c.remote, Metadata: client.NewMetadata(info.Header)})
-	}
-	if err := d.crowded(ctx, c, signal); err != nil {
+func (d *Door) turnAway(ctx context.Context, c *call, ahead int64) error {
+	if err := d.crowded(ctx, c, ahead); err != nil {
 		return err
 	}
-	return d.Governor.Check(ctx, admission.Request{Signal: signal})
+	return d.Governor.Check(ctx, admission.Request{Signal: c.signal})
 }
 
 // crowded returns the refusal of a call by what only the door knows, or nil: more connections than may be, or
-// more bytes on their way in.
-func (d *Door) crowded(ctx context.Context, c *call, signal string) error {
+// more bytes on their way in. Ahead is what its message may become where that cannot be seen; else 0.
+func (d *Door) crowded(ctx context.Context, c *call, ahead int64) error {
 	if c.late.Load() {
 		open := d.connections.Load()
 		if open > d.MaxConnections {
-			return d.refuse(ctx, signal, admission.Connections, open, d.MaxConnections)
+			return d.refuse(ctx, c.signal, admission.Connections, open, d.MaxConnections)
 		}
 		c.late.Store(false) // others have left
 	}
-	if observed, limit, over := c.peer.over(c.brought()); over && !d.spare(ctx, c) {
+	if observed, limit, over := c.peer.over(c.brought()); over && !d.spare(ctx, c, ahead) {
 		if !d.Observe {
 			d.bodies.cutOff() // who is slow over HTTP must not keep others out
 		}
-		return d.refuse(ctx, signal, admission.MemoryContended, observed, limit)
+		return d.refuse(ctx, c.signal, admission.MemoryContended, observed, limit)
 	}
 	return nil
 }
 
 // spare reports whether a call comes in for the sake of a tenant that is known.
-func (d *Door) spare(ctx context.Context, c *call) bool {
-	return d.spared.take(c, d.known(ctx), c.peer.usual(), d.wire.limit())
+func (d *Door) spare(ctx context.Context, c *call, ahead int64) bool {
+	return d.spared.take(c, d.known(ctx), max(ahead, c.peer.usual()), d.wire.limit())
 }
 
 // mayLeave reports whether a call may be refused right here. Until the call's deadline, if it has one, grpc

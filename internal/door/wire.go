@@ -32,12 +32,14 @@ type wire struct {
 	claimed atomic.Int64 // of those, whose address is known
 	owed    atomic.Int64 // what the pool was told
 	telling sync.Mutex   // held while telling it
+	flooded func()       // called where far too much is on its way in, and more comes; nil: nothing is
 
 	mu struct {
 		sync.Mutex
 		peers  map[string]*peer
 		active int64 // addresses that have requests here
-		coming int64 // requests whose bytes are still coming, as counted by expect
+		coming int64 // requests whose bytes are still coming, and not known to be whose
+		ended  int64 // of those, since too much was on its way in: what they have brought is there until it is collected
 	}
 }
 
@@ -191,6 +193,15 @@ func (p *peer) read(bytes int64) {
 	}
 }
 
+// surprise tells that a request of p ends because its messages are larger than they lately were: they are taken for as
+// large as those of an address of which nothing is known.
+func (p *peer) surprise() {
+	p.wire.mu.Lock()
+	defer p.wire.mu.Unlock()
+	p.wire.mu.ended++
+	p.typical = max(p.typical, p.wire.limit()/4)
+}
+
 // usual is how large the messages of p lately were, in bytes.
 func (p *peer) usual() int64 {
 	p.wire.mu.Lock()
@@ -217,11 +228,20 @@ func (p *peer) over(own int64) (observed, limit int64, over bool) {
 		return total - own, limit, true
 	}
 	w.mu.Lock()
+	w.mu.ended = 0
+	w.mu.Unlock()
+	return p.overOwn(own)
+}
+
+// overOwn is over for p's own part alone.
+func (p *peer) overOwn(own int64) (observed, limit int64, over bool) {
+	w := p.wire
+	w.mu.Lock()
 	defer w.mu.Unlock()
 	observed = p.bytes.Load() - own
 	if p.coming > 0 {
-		nobodys := max(0, total-w.claimed.Load())
-		observed += int64(float64(nobodys) * float64(p.coming) / float64(w.mu.coming))
+		nobodys := max(0, w.total.Load()-w.claimed.Load())
+		observed += int64(float64(nobodys) * float64(p.coming) / float64(w.mu.coming+w.mu.ended))
 	}
 	limit = p.ownLocked()
 	return observed, limit, observed >= limit
@@ -232,6 +252,9 @@ func (w *wire) add(bytes int64) {
 	total := w.total.Add(bytes)
 	if owed := w.owed.Load(); total > owed || total <= owed-2*owedStep || total <= 0 && owed != 0 {
 		w.tell()
+		if bytes > 0 && w.flooded != nil && total > floodedFrom*w.limit() {
+			w.flooded()
+		}
 	}
 }
 
