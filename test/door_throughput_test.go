@@ -15,12 +15,18 @@ import (
 
 // TestThroughputStaysAsItWas has a neighbor send as fast as it is answered to a collector with door and limiter and
 // to one with neither, in turn.
-func TestThroughputStaysAsItWas(t *testing.T) {
+func TestThroughputStaysAsItWas(t *testing.T) { throughputStays(t, "") }
+
+// TestThroughputOfPackedMessagesStaysAsItWas sends them as stock exporters do, whose default is gzip.
+func TestThroughputOfPackedMessagesStaysAsItWas(t *testing.T) { throughputStays(t, "gzip") }
+
+func throughputStays(t *testing.T, encoding string) {
+	t.Helper()
 	const pairs, goal = 40, 0.97
 	throughput := func(yaml ...string) float64 {
 		o := besideBombs(3 * time.Second)
 		o.YAML, o.Offender = yaml, bomb.Load{}
-		o.Neighbor.PerSecond, o.Neighbor.Clients = 0, 4
+		o.Neighbor.PerSecond, o.Neighbor.Clients, o.Neighbor.Encoding = 0, 4, encoding
 		row := contend(t, o)
 		if row.Neighbor.Share() < 1 {
 			t.Errorf("the neighbor was answered %v", row.Neighbor.Answers)

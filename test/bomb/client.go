@@ -4,7 +4,6 @@ package bomb
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -46,32 +46,34 @@ const (
 	JSON     Protocol = "JSON"
 )
 
-// sender sends one request over a connection of its own and returns the answer.
-type sender func(context.Context) string
+// sender sends one request with a body over a connection of its own and returns the answer.
+type sender func(ctx context.Context, body []byte) string
 
-// senders makes n of them, each with a connection of its own, for the payload of a load.
-func (l Load) senders(n int) ([]sender, error) {
+// body is the payload of a load, packed as it is sent.
+func (l Load) body() ([]byte, error) {
 	encode := l.Payload.protobuf
 	if l.Protocol == JSON {
 		encode = l.Payload.json
 	}
 	body, err := encode(l.Size)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case l.Protocol == HTTPGzip:
+		return pack("gzip", body)
+	default:
+		return pack(l.Encoding, body)
 	}
-	if l.Protocol == HTTPGzip {
-		var packed bytes.Buffer
-		w := gzip.NewWriter(&packed)
-		_, _ = w.Write(body) // a buffer takes everything
-		_ = w.Close()
-		body = packed.Bytes()
-	}
-	all := make([]sender, n)
+}
+
+// senders makes n of them, each with a connection of its own.
+func (l Load) senders(n int) (all []sender, err error) {
+	all = make([]sender, n)
 	for i := range all {
 		if l.Protocol == GRPC {
-			all[i], err = l.overGRPC(body)
+			all[i], err = l.overGRPC()
 		} else {
-			all[i] = l.overHTTP(body)
+			all[i] = l.overHTTP()
 		}
 		if err != nil {
 			return nil, err
@@ -80,7 +82,7 @@ func (l Load) senders(n int) ([]sender, error) {
 	return all, nil
 }
 
-func (l Load) overGRPC(body []byte) (sender, error) {
+func (l Load) overGRPC() (sender, error) {
 	again := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1, MaxDelay: 50 * time.Millisecond}
 	conn, err := grpc.NewClient(l.Address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(l.dial),
@@ -93,9 +95,14 @@ func (l Load) overGRPC(body []byte) (sender, error) {
 		return nil, err
 	}
 	_, method := l.Payload.path()
-	return func(ctx context.Context) string {
+	options := []grpc.CallOption{grpc.ForceCodecV2(asIs{})}
+	if l.Encoding != "" {
+		encoding.RegisterCompressor(packed(l.Encoding))
+		options = append(options, grpc.UseCompressor(l.Encoding))
+	}
+	return func(ctx context.Context, body []byte) string {
 		ctx = metadata.AppendToOutgoingContext(ctx, Header, l.Tenant)
-		return answer(status.Convert(conn.Invoke(ctx, method, body, nil, grpc.ForceCodecV2(asIs{}))))
+		return answer(status.Convert(conn.Invoke(ctx, method, body, nil, options...)))
 	}, nil
 }
 
@@ -112,14 +119,14 @@ func connected(conn *grpc.ClientConn) error {
 	return nil
 }
 
-func (l Load) overHTTP(body []byte) sender {
+func (l Load) overHTTP() sender {
 	path, _ := l.Payload.path()
 	client := &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 100,
 		DisableCompression:  true,
 		DialContext:         func(ctx context.Context, _, to string) (net.Conn, error) { return l.dial(ctx, to) },
 	}}
-	return func(ctx context.Context) string {
+	return func(ctx context.Context, body []byte) string {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+l.Address+path, bytes.NewReader(body))
 		if err != nil {
 			return err.Error()

@@ -19,8 +19,10 @@ type Load struct {
 	Protocol  Protocol
 	Payload   Payload
 	Size      int           // bytes of the payload, before any compression
+	Encoding  string        // of messages over gRPC: gzip, zstd, or none
 	Clients   int           // connections
 	PerSecond int           // requests of them all, sent when they are due; 0: each client as fast as it is answered
+	Volley    int           // or so many at once, again and again, after each client has sent a hundred that are empty
 	Deadline  time.Duration // of each request
 	Nice      int           // how much the process yields to others
 
@@ -68,6 +70,10 @@ func beClient(text string) error {
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
 		return err
 	}
+	body, err := l.body()
+	if err != nil {
+		return err
+	}
 	senders, err := l.senders(l.Clients)
 	if err != nil {
 		return err
@@ -76,18 +82,18 @@ func beClient(text string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(l.send(senders))
+	return json.NewEncoder(os.Stdout).Encode(l.send(senders, body))
 }
 
 // send sends for as long as the load lasts and waits for the answers.
-func (l Load) send(senders []sender) Tally {
+func (l Load) send(senders []sender, body []byte) Tally {
 	t := Tally{Answers: map[string]int{}}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	one := func(send sender, due time.Time) {
 		ctx, cancel := context.WithDeadline(context.Background(), due.Add(l.Deadline))
 		defer cancel()
-		answer := send(ctx)
+		answer := send(ctx, body)
 		took := time.Since(due)
 		mu.Lock()
 		defer mu.Unlock()
@@ -98,7 +104,16 @@ func (l Load) send(senders []sender) Tally {
 		}
 	}
 	begin := time.Now()
-	if l.PerSecond == 0 {
+	switch {
+	case l.Volley > 0:
+		for time.Since(begin) < l.Lasts {
+			l.befriend(senders)
+			for n := range l.Volley {
+				all.Go(func() { one(senders[n%len(senders)], time.Now()) })
+			}
+			all.Wait()
+		}
+	case l.PerSecond == 0:
 		for _, send := range senders {
 			all.Go(func() {
 				for time.Since(begin) < l.Lasts {
@@ -106,7 +121,7 @@ func (l Load) send(senders []sender) Tally {
 				}
 			})
 		}
-	} else {
+	default:
 		for n := range int(l.Lasts.Seconds() * float64(l.PerSecond)) {
 			due := begin.Add(time.Duration(n) * time.Second / time.Duration(l.PerSecond))
 			time.Sleep(time.Until(due))
@@ -116,4 +131,16 @@ func (l Load) send(senders []sender) Tally {
 	all.Wait()
 	slices.Sort(t.Took)
 	return t
+}
+
+// befriend has each client send a hundred empty requests, so that its address is known for small ones.
+func (l Load) befriend(senders []sender) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.Deadline)
+	defer cancel()
+	empty, _ := pack(l.Encoding, nil)
+	for range 100 {
+		for _, send := range senders {
+			send(ctx, empty)
+		}
+	}
 }

@@ -23,6 +23,7 @@ const (
 	Logs    Payload = "empty log records"
 	Metrics Payload = "empty metrics"
 	Nested  Payload = "nested log" // one record whose body is an array in an array in an array
+	Name    Payload = "long name"  // one span, which takes no more memory than it says
 )
 
 // path is where a payload goes over HTTP, method over gRPC.
@@ -45,6 +46,8 @@ func (p Payload) protobuf(size int) ([]byte, error) {
 		return ptraceotlp.NewExportRequestFromTraces(usual(size * 512 / 162_000)).MarshalProto()
 	case Spans: // status, parent id and span id, all of them empty
 		return request(field(2, []byte{0x7a, 0, 0x22, 0, 0x12, 0, 0x0a, 0}), size), nil
+	case Name:
+		return field(1, field(2, field(2, field(5, bytes.Repeat([]byte("a"), size))))), nil
 	case Bare, Metrics:
 		return request(field(2, nil), size), nil
 	case Logs: // span id, trace id and body, all of them empty
@@ -54,6 +57,15 @@ func (p Payload) protobuf(size int) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("no payload %q", p)
 	}
+}
+
+// Packed returns such a request in an encoding of gRPC.
+func (p Payload) Packed(size int, encoding string) ([]byte, error) {
+	body, err := p.protobuf(size)
+	if err != nil {
+		return nil, err
+	}
+	return pack(encoding, body)
 }
 
 // json returns the same in JSON, where what is empty is {}.
