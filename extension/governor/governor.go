@@ -324,6 +324,7 @@ func (g *governor) refresh(ctx context.Context) {
 // at once is still admitted, since batches that were accepted flush through limiters further down.
 func (g *governor) NotReady() error {
 	g.pool.Drain()
+	g.door.Drain()
 	return nil
 }
 

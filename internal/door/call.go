@@ -160,10 +160,11 @@ func (c *call) wait(ctx context.Context) {
 		defer pause.Stop()
 		select {
 		case <-pause.C:
+		case <-c.door.draining:
 		case <-ctx.Done():
 		}
 	}
-	if c.turn = !unseen(c.encoding) && c.peer.turn(ctx, turnAfter); !c.turn && c.refused != nil {
+	if c.turn = !unseen(c.encoding) && c.peer.turn(ctx, turnAfter, c.door.draining); !c.turn && c.refused != nil {
 		c.stop()
 	}
 }

@@ -96,7 +96,9 @@ type Door struct {
 	protobuf    encoding.CodecV2 // decodes what the door keeps
 	connections atomic.Int64     // open
 	bodies      bodies
-	leftovers   atomic.Int64 // bytes that grpc keeps of the calls that the tap refused
+	leftovers   atomic.Int64  // bytes that grpc keeps of the calls that the tap refused
+	draining    chan struct{} // closed once nobody is to wait any more
+	drain       sync.Once
 }
 
 // New returns a door.
@@ -113,6 +115,7 @@ func New(s Settings) *Door {
 		Settings: s,
 		wire:     w,
 		heavy:    heavy,
+		draining: make(chan struct{}),
 		light:    light,
 		buffers:  newBuffers(w),
 		protobuf: encoding.GetCodecV2("proto"),
@@ -120,6 +123,10 @@ func New(s Settings) *Door {
 	w.flooded = d.stem
 	return d
 }
+
+// Drain tells that the receivers are about to stop. They wait for the calls that are under way, which no longer wait for
+// their turn. It may be called more than once.
+func (d *Door) Drain() { d.drain.Do(func() { close(d.draining) }) }
 
 // refuse returns the refusal of what the door does not let in, or nil where that is only observed.
 func (d *Door) refuse(ctx context.Context, signal string, reason admission.Reason, observed, limit int64) error {

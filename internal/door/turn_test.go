@@ -34,7 +34,7 @@ func TestABurstOfAnAddressComesInTurn(t *testing.T) {
 				p.add(k.here)
 				for range cap(turns) {
 					p.begin(true)
-					go func() { turns <- p.turn(t.Context(), turnAfter) }()
+					go func() { turns <- p.turn(t.Context(), turnAfter, nil) }()
 				}
 				synctest.Wait()
 				assert.Len(t, turns, k.together)
@@ -60,16 +60,41 @@ func TestSmallMessagesComeTogether(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 30 {
-		assert.True(t, p.turn(t.Context(), turnAfter))
+		assert.True(t, p.turn(t.Context(), turnAfter, nil))
 		p.read(8)
 	}
 	for range 12 {
-		assert.True(t, p.turn(t.Context(), turnAfter))
+		assert.True(t, p.turn(t.Context(), turnAfter, nil))
 	}
-	assert.False(t, p.turn(gone, turnAfter), "who has gone has no turn")
+	assert.False(t, p.turn(gone, turnAfter, nil), "who has gone has no turn")
 	for range 12 {
 		p.read(90)
 	}
-	assert.True(t, p.turn(t.Context(), turnAfter))
-	assert.False(t, p.turn(gone, turnAfter))
+	assert.True(t, p.turn(t.Context(), turnAfter, nil))
+	assert.False(t, p.turn(gone, turnAfter, nil))
+}
+
+// TestNobodyWaitsForATurnOfAReceiverThatStops has one call at its message, and others wait for theirs.
+func TestNobodyWaitsForATurnOfAReceiverThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(Settings{Memory: &purse{size: 400 * wireShare}})
+		d.wire.join("another").begin(true)
+		p := d.wire.join("address")
+		assert.True(t, p.turn(t.Context(), turnAfter, d.draining))
+		start, told := time.Now(), make(chan error, 2)
+		for _, refused := range []error{nil, context.Canceled} {
+			c := &call{door: d, connection: &connection{peer: p}, refused: refused}
+			c.cancel = func(why error) { told <- why }
+			go func() {
+				c.wait(t.Context())
+				assert.False(t, c.turn)
+				told <- nil
+			}()
+		}
+		<-time.After(lookEvery)
+		d.Drain()
+		d.Drain()
+		assert.ElementsMatch(t, []error{nil, context.Canceled, nil}, []error{<-told, <-told, <-told}, "and one is refused")
+		assert.Equal(t, lookEvery, time.Since(start))
+	})
 }

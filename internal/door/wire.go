@@ -150,8 +150,9 @@ func (p *peer) contendedLocked() bool {
 }
 
 // turn returns true once the address has room for one more message, taken to be as large as its messages lately
-// were; then read must be called. It returns false when that takes too long, and the message comes all the same.
-func (p *peer) turn(ctx context.Context, patience time.Duration) bool {
+// were; then read must be called. It returns false when that takes too long, or once draining says that nobody is to
+// wait any more, and the message comes all the same.
+func (p *peer) turn(ctx context.Context, patience time.Duration, draining <-chan struct{}) bool {
 	if p.next() {
 		return true
 	}
@@ -165,6 +166,8 @@ func (p *peer) turn(ctx context.Context, patience time.Duration) bool {
 				return true
 			}
 		case <-enough.C:
+			return false
+		case <-draining:
 			return false
 		case <-ctx.Done():
 			return false
