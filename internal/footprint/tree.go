@@ -73,12 +73,12 @@ func scope(s pcommon.InstrumentationScope) int64 {
 // text is the heap of a string.
 func text(s string) int64 { return chars(len(s)) }
 
-// chars is the heap of a string of n bytes. Those of one byte are the runtime's own.
+// chars is the heap of a string of n bytes.
 func chars(n int) int64 {
-	if n < 2 {
-		return 0
+	if n < len(short) {
+		return int64(short[n])
 	}
-	return flat(n)
+	return object(n)
 }
 
 func attributes(m pcommon.Map) int64 {
@@ -98,7 +98,7 @@ func attributes(m pcommon.Map) int64 {
 func value(v pcommon.Value) int64 {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		return object(sizeStringValue) + text(v.Str())
+		return stringValue + text(v.Str())
 	case pcommon.ValueTypeInt, pcommon.ValueTypeDouble:
 		return flat(sizeNumberValue)
 	case pcommon.ValueTypeBool:
