@@ -83,7 +83,7 @@ func exports(t *testing.T) map[string]struct {
 }
 
 // closed waits for the end of all calls and then requires that nothing is held: leases and places at once, bytes
-// after one collection of garbage.
+// once what is garbage has been collected.
 func (s *site) closed(t *testing.T) {
 	t.Helper()
 	s.server.GracefulStop()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"testing"
@@ -35,8 +36,8 @@ var abuses = map[string]raw.Abuse{
 	},
 }
 
-// Whatever clients do, nothing is held once they are through: leases and places at once, bytes after one
-// collection of garbage. Between all of it good calls are served.
+// Whatever clients do, nothing is held once they are through: leases and places at once, bytes once what is garbage
+// has been collected. Between all of it good calls are served.
 func TestNothingIsLostToBadClients(t *testing.T) {
 	authenticate := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		if len(metadata.ValueFromIncomingContext(ctx, "who")) > 0 {
@@ -92,6 +93,26 @@ func TestNothingIsLostToBadClients(t *testing.T) {
 			s.closed(t)
 		})
 	}
+}
+
+// What came of messages that were refused unread is given back even where Go has collected nothing before, so that
+// grpc's pools are full of what points at them.
+func TestWhatNobodyReadIsGivenBack(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	s := newSite(nil)
+	s.purse.size = 1 << 40
+	s.serve(t, nil, func(*grpc.Server) {})
+	body, err := batch(10).MarshalProto()
+	require.NoError(t, err)
+	for range 20 {
+		r := raw.Dial(t, s.address, "127.0.0.1")
+		for range 300 {
+			raw.Abuses["a message over the receiver's limit"](t, r, body)
+		}
+		r.Heard(t)
+		r.Close(t)
+	}
+	s.closed(t)
 }
 
 // Streams that announce large messages and stall hold what they are charged for, and no neighbour feels them.
