@@ -57,8 +57,9 @@ func overGRPC(c *collector, ctx context.Context, s signal, r request) answer {
 	return answer{status: status.Convert(s.send(ctx, conn, r))}
 }
 
-func (c *collector) dial() (*grpc.ClientConn, error) {
-	return grpc.NewClient(c.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+func (c *collector) dial(options ...grpc.CallOption) (*grpc.ClientConn, error) {
+	return grpc.NewClient(c.grpc,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(options...))
 }
 
 func overHTTP(kind string, marshal func(request) ([]byte, error), read func([]byte, *rpcstatus.Status) error,

@@ -3,8 +3,14 @@
 package test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // atTheDoor puts the governor in front of the receivers too.
@@ -82,4 +88,33 @@ service::pipelines::traces::processors: [limiter/narrow]`,
 func TestEveryReasonThatConcernsTenantsIsToldAtTheDoor(t *testing.T) {
 	t.Parallel()
 	tellEveryReason(t, atTheDoor)
+}
+
+// TestAPackedMessageIsHeldToWhatTheReceiverTakes sends in gzip, which the door unpacks in place of grpc, what is within
+// max_recv_msg_size_mib and what is beyond it.
+func TestAPackedMessageIsHeldToWhatTheReceiverTakes(t *testing.T) {
+	t.Parallel()
+	c := start(t, setup{config: "governed.yaml", sink: startSink(t), profiles: true, yaml: []string{
+		atTheDoor, "receivers::otlp::protocols::grpc::max_recv_msg_size_mib: 1",
+	}})
+	conn, err := c.dial(grpc.UseCompressor("gzip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	send := func(size int) answer {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		r := logs.make(batch{ids: []string{strings.Repeat("a", size)}})
+		return answer{status: status.Convert(logs.send(ctx, conn, r))}
+	}
+	wantAccepted(t, send(900_000))
+	a := send(2_000_000)
+	if a.status.Code() != codes.ResourceExhausted || !strings.Contains(a.status.Message(), "larger than max 1048576") {
+		t.Errorf("want ResourceExhausted for its size: %v", a)
+	}
+	if _, later := a.delay(); later {
+		t.Errorf("want no delay: %v", a)
+	}
+	c.wantNothingLeft()
 }
