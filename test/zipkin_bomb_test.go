@@ -40,15 +40,11 @@ var zipkinBombs = []struct {
 }
 
 // TestZipkinBombsLeaveTheNeighborAlone has eight clients send bombs to a Zipkin receiver as fast as they are answered:
-// of a megabyte, and such as fit. Small ones of bare spans are left out: eight at once are more work for a processor
-// than for its memory.
+// of a megabyte, and such as fit.
 func TestZipkinBombsLeaveTheNeighborAlone(t *testing.T) {
 	const clients = 8
 	for _, b := range zipkinBombs {
 		for _, size := range []int{1_000_000, 90_000} {
-			if size < 100_000 && strings.HasPrefix(b.name, "bare spans") {
-				continue
-			}
 			t.Run(fmt.Sprint(size/1000, " kB of ", b.name), func(t *testing.T) {
 				address, body := freeAddress(t), b.body(size)
 				o := besideBombs(10 * time.Second)

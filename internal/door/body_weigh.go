@@ -14,8 +14,9 @@ import (
 	"github.com/otel-governor/otel-governor/internal/footprint"
 )
 
-// weighBody returns what the whole body of r will take once it is decoded, without decoding it. Its size stands for
-// that in protobuf, which a body in JSON exceeds. It may wait for a heavy place, and fails if there is none.
+// weighBody returns what the whole body of r will take once it is decoded, without decoding it, and how much work that
+// is. Its size stands for that in protobuf, which a body in JSON exceeds. It may wait for a heavy place, and fails if
+// there is none.
 //
 // What turns out not to be OTLP in protobuf is left to the receiver, which knows what else may come to that
 // path; it gets no further with it than this did. JSON is refused: that decoder has no limits of its own.
@@ -39,7 +40,7 @@ func (d *Door) weighBody(
 		}
 	default:
 		err := d.work(ctx, in, weighing, func() { share.Memory = foreign(r.URL.Path, media, body) }, d.refusing(signal))
-		return share, size, err
+		return share, share.Memory / heapRatio, err
 	}
 	var w footprint.Weight
 	var malformed error

@@ -88,6 +88,19 @@ func TestWhatFindsNoPlaceToBeDecodedInIsRefused(t *testing.T) {
 	})
 }
 
+// TestAZipkinBodyIsAsMuchWorkAsWhatItMayBecome has one that is short and much to decode.
+func TestAZipkinBodyIsAsMuchWorkAsWhatItMayBecome(t *testing.T) {
+	h := newHouse(t)
+	h.heavy.free = 1
+	body := "[" + strings.Repeat(`{"id":"1"},`, 8000) + `{"id":"1"}]`
+	r := httptest.NewRequest(http.MethodPost, "/api/v2/spans", strings.NewReader(body))
+	h.HTTPHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		require.Zero(t, h.heavy.free)
+	})).ServeHTTP(httptest.NewRecorder(), r)
+	require.Equal(t, 1, h.heavy.free)
+	h.clerk.only(t)
+}
+
 // TestManySmallJSONBodiesWaitInPlacesOfTheirOwn has no place for what is heavy, or none for what is not.
 func TestManySmallJSONBodiesWaitInPlacesOfTheirOwn(t *testing.T) {
 	small := `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Repeat(" ", lightFrom/jsonTimes) + `]}]}]}`
