@@ -33,6 +33,7 @@ type call struct {
 	expected int64        // bytes that it will bring then
 	here     atomic.Bool  // counted with its peer
 	coming   atomic.Bool  // its message is not whole yet
+	order    int64        // among those that the tap let in
 	ahead    atomic.Int64 // bytes that it is counted for until then, for what it may become
 
 	// What follows belongs to the goroutine that serves the call.

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/collector/client"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 )
 
@@ -13,10 +14,10 @@ import (
 // more than what clients send.
 const mostForeseen = maxMessage
 
-// unseen reports whether grpc unpacks messages of an encoding, as it does with what is neither plain nor for
-// [asPacked]: in one go, before anybody sees what comes out, and also where the call has been canceled.
-func unseen(encoding string) bool {
-	return encoding != "" && encoding != "identity" && encoding != asPacked{}.Type()
+// unseen reports whether grpc unpacks messages of an encoding, as it does with what it knows and is not for [asPacked]:
+// in one go, before anybody sees what comes out, and also where the call has been canceled.
+func unseen(name string) bool {
+	return name != "" && name != asPacked{}.Type() && encoding.GetCompressor(name) != nil
 }
 
 // unpacks is what a message may become that grpc unpacks.

@@ -160,6 +160,25 @@ func TestAFloodOfWhatLookedSmallIsStemmed(t *testing.T) {
 	s.closed(t)
 }
 
+// TestTheFirstOfAFloodGetsThrough has an address that is the only one: whatever its size, one message comes in.
+func TestTheFirstOfAFloodGetsThrough(t *testing.T) {
+	s := open(t, func(*Settings) {})
+	const calls = 20
+	r := flood(t, s, "127.0.0.1", calls, 17*mib)
+	require.Equal(t, map[string]int{canceled: calls - 1}, r.Await(t, calls-1))
+	s.arriving.mu.Lock()
+	require.Len(t, s.arriving.calls, 1)
+	for c := range s.arriving.calls {
+		require.EqualValues(t, 1, c.order)
+	}
+	s.arriving.mu.Unlock()
+	r.Close(t)
+	s.wire.add(-17 * mib)
+	s.server.GracefulStop()
+	runtime.GC()
+	s.closed(t)
+}
+
 func TestAFloodIsOnlyObserved(t *testing.T) {
 	s := open(t, func(c *Settings) { c.Observe = true })
 	r := flood(t, s, "127.0.0.1", 10, 20*mib)

@@ -14,6 +14,7 @@ import (
 type arriving struct {
 	mu    sync.Mutex
 	calls map[*call]context.Context
+	added int64
 }
 
 func (a *arriving) add(c *call, ctx context.Context) {
@@ -23,6 +24,8 @@ func (a *arriving) add(c *call, ctx context.Context) {
 		a.calls = map[*call]context.Context{}
 	}
 	a.calls[c] = ctx
+	a.added++
+	c.order = a.added
 }
 
 func (a *arriving) remove(c *call) {
@@ -50,8 +53,8 @@ func (d *Door) Shed() {
 // messages of their address lately were.
 const floodedFrom = 2
 
-// stem ends the calls whose message is not whole yet, of addresses that have more than their part, but for a few of
-// each known tenant. It is for the moment in which too much is on its way in: who began to send while that was little
+// stem ends the calls whose message is not whole yet, of addresses that have more than their part, but for the oldest of
+// each, since any size gets through alone, and a few of each known tenant. It is for the moment in which too much is on its way in: who began to send while that was little
 // may go on for as much as a message may be. Their clients see a canceled call, which OTLP has them retry, and that
 // comes in turn then. Without a tap it does nothing.
 func (d *Door) stem() {
@@ -65,18 +68,22 @@ func (d *Door) stem() {
 	type part struct {
 		observed, limit int64
 		over            bool
+		oldest          *call
 	}
 	parts, few := map[*peer]part{}, map[string]int{}
 	for c := range calls { // before any has ended
-		if _, seen := parts[c.peer]; !seen {
-			var p part
+		p, seen := parts[c.peer]
+		if !seen {
 			p.observed, p.limit, p.over = c.peer.overOwn(0)
-			parts[c.peer] = p
 		}
+		if !seen || c.order < p.oldest.order {
+			p.oldest = c
+		}
+		parts[c.peer] = p
 	}
 	for c, ctx := range calls {
 		p := parts[c.peer]
-		if !p.over || ctx.Err() != nil {
+		if !p.over || c == p.oldest || ctx.Err() != nil {
 			continue
 		}
 		ctx = d.heard(ctx, c)

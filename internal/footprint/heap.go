@@ -42,12 +42,14 @@ var slots = func() (s [maxClass/8 + 1]uint16) {
 var tiny = [16]uint8{0, 1, 2, 4, 4, 6, 8, 8, 8, 16, 16, 16, 16, 16, 16, 16}
 
 // short[n] is the heap of a string of n bytes. Those of one byte are the runtime's own.
-var short = func() (s [257]uint16) {
+var short = shortStrings()
+
+func shortStrings() (s [257]uint16) {
 	for n := 2; n < len(s); n++ {
 		s[n] = uint16(flat(n))
 	}
 	return s
-}()
+}
 
 // stringValue is the heap of a value that is a string, beside the string.
 var stringValue = object(sizeStringValue)

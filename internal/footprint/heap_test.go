@@ -83,6 +83,7 @@ func tinyAlone() (stop func()) {
 			tiny[n] = share(n)
 		}
 		*int32s, *int64s = *newArray(4, false), *newArray(8, false)
+		short = shortStrings()
 	}
 	set(func(int) uint8 { return 16 })
 	return func() { set(func(n int) uint8 { return was[n] }) }
