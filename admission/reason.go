@@ -92,11 +92,11 @@ var verdicts = map[Reason]verdict{
 	},
 	MemoryContended: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "By",
-		message: "the batch needs {observed} bytes of memory and too much of the pool of {limit} is in use: send it again later",
+		message: "the batch needs {observed} bytes of memory and too much of the {limit} that it could come from is in use: send it again later",
 	},
 	QueueFull: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "{batch}",
-		message: "{observed} {unit} would wait in line and {limit} may: send it again later",
+		message: "with this one {observed} {unit} would wait in line and {limit} may: send it again later",
 	},
 	QueueTimeout: {
 		class: ErrOverloaded, code: codes.Unavailable, delayed: true, unit: "ms",

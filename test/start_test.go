@@ -137,7 +137,7 @@ func TestWarningsNameTheComponent(t *testing.T) {
 	want := []string{
 		"pipeline logs has batch/large before limiter/late: senders are answered before their batch is admitted," +
 			" and a refusal is a loss; put the limiter first",
-		"pipeline traces has no limiter: what it holds is not governed; put one first",
+		"pipeline traces has no limiter: what becomes of its batches is not followed, and without the door they are not governed; put one first",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

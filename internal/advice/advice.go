@@ -74,7 +74,7 @@ func Read(conf *confmap.Conf, governor string, headers bool) Advice {
 		if at < 0 && entered {
 			holders["pipeline "+id+" without a limiter"] = true
 			a.Warnings = append(a.Warnings, fmt.Sprintf("pipeline %s has no limiter:"+
-				" what it holds is not governed; put one first", id))
+				" what becomes of its batches is not followed, and without the door they are not governed; put one first", id))
 		}
 		for _, id := range list(p, "exporters") {
 			if _, is := connectors[id]; is {

@@ -80,7 +80,7 @@ service: {pipelines: {logs/a: {receivers: [otlp], processors: [batch/first, limi
 exporters: {nop: }
 service: {pipelines: {metrics: {receivers: [otlp], exporters: [nop]}}}`,
 			holders:  []string{"pipeline metrics without a limiter"},
-			warnings: []string{"pipeline metrics has no limiter: what it holds is not governed; put one first"},
+			warnings: []string{"pipeline metrics has no limiter: what becomes of its batches is not followed, and without the door they are not governed; put one first"},
 		},
 		"a pipeline behind a connector that passes on": {yaml: `
 exporters: {nop: }

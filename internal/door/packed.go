@@ -125,13 +125,19 @@ func unpack(packed []byte) (*gzip.Reader, error) {
 	return gzip.NewReader(bytes.NewReader(packed))
 }
 
+// keepUnpacker keeps z for another message, and nothing of this one.
+func keepUnpacker(z *gzip.Reader) {
+	_ = z.Reset(bytes.NewReader(nil)) // which has no header
+	unpackers.Put(z)
+}
+
 // unpackAll unpacks a message of another service at once, to no more than so many bytes.
 func unpackAll(packed []byte, most int64) ([]byte, error) {
 	z, err := unpack(packed)
 	if err != nil {
 		return nil, corrupt(err)
 	}
-	defer unpackers.Put(z)
+	defer keepUnpacker(z)
 	unpacked, err := io.ReadAll(io.LimitReader(z, most+1))
 	switch {
 	case err != nil:
@@ -145,7 +151,7 @@ func unpackAll(packed []byte, most int64) ([]byte, error) {
 // close keeps what unpacked for another message.
 func (u *unpacker) close() {
 	if u.gzip != nil {
-		unpackers.Put(u.gzip)
+		keepUnpacker(u.gzip)
 		u.call.peer.add(-unpackerSize)
 	}
 }
