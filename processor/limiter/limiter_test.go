@@ -362,7 +362,7 @@ func TestLimitsLowerAndNeverRaise(t *testing.T) {
 }
 
 func TestALimitersOwnConcurrencyMakesItsBatchesWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		h := startGovernor(t, tiny)
 		one := int64(1)
 		busy, finish := make(chan struct{}), make(chan struct{})

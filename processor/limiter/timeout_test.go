@@ -5,6 +5,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,8 +15,14 @@ import (
 	"github.com/otel-governor/otel-governor/admission"
 )
 
+// inBubble runs f in virtual time. No garbage is collected meanwhile: a real governor is told of it from outside.
+func inBubble(t *testing.T, f func(*testing.T)) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	synctest.Test(t, f)
+}
+
 func TestProcessingTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		h := startGovernor(t, limited("processing_timeout", "2s"))
 		var l tested
 		l = start(t, h, "metrics", func(ctx context.Context, items int) error {
@@ -45,7 +52,7 @@ func TestProcessingTimeout(t *testing.T) {
 // A server that was told of the deadline may give up on it, and its answer be here, before the limiter's own timer has
 // fired. That is the timeout all the same.
 func TestAnswerAtTheProcessingTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		h := startGovernor(t, limited("processing_timeout", "2s"))
 		l := start(t, h, "traces", func(ctx context.Context, _ int) error {
 			deadline, _ := ctx.Deadline()
