@@ -144,7 +144,7 @@ func TestAFloodOfWhatLookedSmallIsStemmed(t *testing.T) {
 	<-s.begun(spareCalls)
 
 	const calls = 120 // a quarter of 8 MiB, and 7 MB
-	r := flood(t, s, "127.0.0.1", calls, 18*mib)
+	r := flood(t, s, "127.0.0.1", calls, 26*mib)
 	require.Equal(t, map[string]int{canceled: calls}, r.Await(t, calls))
 	require.Empty(t, beside.Await(t, 0), "a few of a known tenant stay")
 	require.Empty(t, neighbor.Await(t, 0))
@@ -154,7 +154,7 @@ func TestAFloodOfWhatLookedSmallIsStemmed(t *testing.T) {
 	for _, c := range []*raw.Client{r, beside, neighbor} {
 		c.Close(t)
 	}
-	s.wire.add(-18 * mib)
+	s.wire.add(-26 * mib)
 	s.server.GracefulStop()
 	runtime.GC() // what is held by pools goes with the second one
 	s.closed(t)
@@ -164,7 +164,7 @@ func TestAFloodOfWhatLookedSmallIsStemmed(t *testing.T) {
 func TestTheFirstOfAFloodGetsThrough(t *testing.T) {
 	s := open(t, func(*Settings) {})
 	const calls = 20
-	r := flood(t, s, "127.0.0.1", calls, 25*mib)
+	r := flood(t, s, "127.0.0.1", calls, 33*mib)
 	require.Equal(t, map[string]int{canceled: calls - 1}, r.Await(t, calls-1))
 	s.arriving.mu.Lock()
 	require.Len(t, s.arriving.calls, 1)
@@ -173,7 +173,7 @@ func TestTheFirstOfAFloodGetsThrough(t *testing.T) {
 	}
 	s.arriving.mu.Unlock()
 	r.Close(t)
-	s.wire.add(-25 * mib)
+	s.wire.add(-33 * mib)
 	s.server.GracefulStop()
 	runtime.GC()
 	s.closed(t)
@@ -181,11 +181,11 @@ func TestTheFirstOfAFloodGetsThrough(t *testing.T) {
 
 func TestAFloodIsOnlyObserved(t *testing.T) {
 	s := open(t, func(c *Settings) { c.Observe = true })
-	r := flood(t, s, "127.0.0.1", 10, 28*mib)
+	r := flood(t, s, "127.0.0.1", 10, 36*mib)
 	r.Heard(t)
 	require.Empty(t, r.Await(t, 0))
 	r.Close(t)
-	s.wire.add(-28 * mib)
+	s.wire.add(-36 * mib)
 	s.server.GracefulStop()
 	runtime.GC()
 	s.closed(t)

@@ -51,7 +51,7 @@ func (d *Door) Shed() {
 
 // floodedFrom is at how many times of what may be on its way in too much is: calls that were let in bring far more than
 // messages of their address lately were.
-const floodedFrom = 3
+const floodedFrom = 4
 
 // stem ends the calls whose message is not whole yet, of addresses that have more than their part, but for the oldest of
 // each, since any size gets through alone, and a few of each known tenant. It is for the moment in which too much is on its way in: who began to send while that was little
