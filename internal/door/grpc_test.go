@@ -4,7 +4,6 @@ package door
 
 import (
 	"context"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,21 +64,6 @@ func TestARefusedRequestIsNotDecoded(t *testing.T) {
 	s.closed(t)
 }
 
-func TestWhatCouldNeverBeAdmittedIsRefusedByItsLength(t *testing.T) {
-	s := open(t, nil)
-	s.purse.maxBatch = 10_000
-	s.scribe.admit = func(_ context.Context, r admission.Request) error {
-		assert.Equal(t, r.WireSize, r.Memory)
-		assert.Zero(t, r.Items, "nobody looked")
-		return &admission.Error{Reason: admission.BatchMemory, Observed: r.Memory, Limit: 10_000}
-	}
-	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(100))
-	info, _ := refused(t, err, codes.InvalidArgument)
-	require.Equal(t, "batch_memory", info.Reason)
-	require.Zero(t, s.codec.decoded.Load())
-	s.closed(t)
-}
-
 func TestWhatEasilyFitsIsNotWeighed(t *testing.T) {
 	body, err := batch(10).MarshalProto()
 	require.NoError(t, err)
@@ -100,29 +84,7 @@ func TestWhatEasilyFitsIsNotWeighed(t *testing.T) {
 	}
 }
 
-// What may be admitted follows the machine and may become more before a lease is asked for.
-func TestWhatWasTooLongIsNotLetInUnweighedOnceMoreMayBe(t *testing.T) {
-	for name, observe := range map[string]bool{"enforced": false, "observed": true} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t, func(c *Settings) { c.Observe = observe })
-			s.purse.maxBatch = 10_000
-			_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(100))
-			if observe {
-				require.NoError(t, err)
-			} else {
-				info, _ := refused(t, err, codes.InvalidArgument)
-				require.Equal(t, "batch_memory", info.Reason)
-				require.Equal(t, "10000", info.Metadata["limit"])
-				require.Equal(t, strconv.FormatInt(s.lease(t).request.WireSize, 10), info.Metadata["observed"])
-				require.Zero(t, s.codec.decoded.Load())
-			}
-			s.closed(t)
-			require.Zero(t, s.scribe.held.Load())
-		})
-	}
-}
-
-// The same while a request is weighed.
+// What may be admitted may become more while a request is weighed.
 func TestWhatIsWeighedInPartIsNotLetInOnceMoreMayBe(t *testing.T) {
 	heap := footprint.Traces(batch(10_000).Traces())
 	s := open(t, nil)

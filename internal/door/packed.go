@@ -180,9 +180,9 @@ func (d *Door) unpack(ctx context.Context, c *call, lease *admission.Lease) erro
 		}
 	}()
 	err := b.read(ctx, func(bytes int64) (err error) {
-		*lease, err = d.Governor.Admit(ctx, admission.Request{
+		*lease, err = d.tooLong(ctx, admission.Request{
 			Share: admission.Share{Memory: bytes, WireSize: bytes}, Signal: c.signal, Provisional: true,
-		})
+		}, b.most)
 		return err
 	})
 	switch {

@@ -115,29 +115,6 @@ func TestOtherServicesAreSentWhatWasPacked(t *testing.T) {
 	s.closed(t)
 }
 
-func TestAPackedMessageThatCouldNeverBeAdmittedIsNotUnpacked(t *testing.T) {
-	s := open(t, nil)
-	s.purse.maxBatch = 10_000
-	s.scribe.admit = func(_ context.Context, r admission.Request) error {
-		assert.Equal(t, r.WireSize, r.Memory)
-		return &admission.Error{Reason: admission.BatchMemory, Observed: r.Memory, Limit: 10_000}
-	}
-	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(100), grpc.UseCompressor("gzip"))
-	info, _ := refused(t, err, codes.InvalidArgument)
-	require.Equal(t, "batch_memory", info.Reason)
-	s.closed(t)
-}
-
-// What is let in although it is too large, as where nothing is enforced, is asked one lease for.
-func TestAPackedMessageThatIsTooLargeMayBeLetIn(t *testing.T) {
-	s := open(t, nil)
-	s.purse.maxBatch = 10_000
-	_, err := ptraceotlp.NewGRPCClient(s.dial(t, "")).Export(t.Context(), batch(100), grpc.UseCompressor("gzip"))
-	require.NoError(t, err)
-	s.closed(t)
-	require.Len(t, s.scribe.asked, 1)
-}
-
 // packedCall is a call from an address that has brought a packed message of that size.
 func (h *house) packedCall(t *testing.T, from string, size int) *call {
 	c := &call{door: h.Door, connection: &connection{peer: h.wire.join(from)}, signal: "traces"}

@@ -231,16 +231,20 @@ func (p *peer) over(own int64) (observed, limit int64, over bool) {
 		return total - own, limit, true
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.mu.ended = 0
-	w.mu.Unlock()
-	return p.overOwn(own)
+	return p.overOwnLocked(own)
 }
 
 // overOwn is over for p's own part alone.
 func (p *peer) overOwn(own int64) (observed, limit int64, over bool) {
+	p.wire.mu.Lock()
+	defer p.wire.mu.Unlock()
+	return p.overOwnLocked(own)
+}
+
+func (p *peer) overOwnLocked(own int64) (observed, limit int64, over bool) {
 	w := p.wire
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	observed = p.bytes.Load() - own
 	if p.coming > 0 {
 		nobodys := max(0, w.total.Load()-w.claimed.Load())
