@@ -153,7 +153,7 @@ func (c *call) begin() {
 func (c *call) wait(ctx context.Context) {
 	if c.refused != nil {
 		defer c.door.deaf.Add(-1)
-		if c.door.deaf.Add(1) > c.door.wire.limit()/deafShare/(perCall+streamWindow) {
+		if c.door.deaf.Add(1) > c.door.wire.limit()/deafShare/(perCall+c.door.wire.window()) {
 			c.stop()
 			return
 		}

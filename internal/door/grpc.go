@@ -17,10 +17,6 @@ import (
 )
 
 const (
-	// streamWindow is what a client sends of a message before anybody asked for it, and so what a refused one costs.
-	// By itself grpc would raise it to 16 MiB for whoever is fast. A message that is longer takes one round trip
-	// more, in which grpc asks for all of it.
-	streamWindow = 64 << 10
 	// connectionWindow is what a connection carries in one round trip, of all its calls.
 	connectionWindow = 1 << 20
 	// maxHeaders is the size of a call's headers at most, as HTTP/2 counts them: 32 bytes beside each name and value.
@@ -47,7 +43,7 @@ func (d *Door) GRPCServerOptions() []grpc.ServerOption {
 		grpc.ForceServerCodecV2(codec{CodecV2: d.protobuf, door: d}),
 		grpc.RPCDecompressor(asPacked{}), //lint:ignore SA1019 an encoding.Compressor is one for all of the process
 		grpc.StatsHandler(watcher{d}),
-		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticStreamWindowSize(int32(d.wire.window())),
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.ChainUnaryInterceptor(d.unary),

@@ -62,11 +62,7 @@ func (o Contest) face(c *Collector, row *Row) error {
 		if of.load.Clients == 0 {
 			continue
 		}
-		of.load.Lasts, of.load.Address = o.Lasts, c.HTTP
-		if of.load.Protocol == GRPC {
-			of.load.Address = c.GRPC
-		}
-		cl, err := startClient(of.load, of.into, o.Loose)
+		cl, err := o.startClient(of.load, c, of.into)
 		if err != nil {
 			return err
 		}
@@ -85,9 +81,18 @@ func (o Contest) face(c *Collector, row *Row) error {
 	}
 	var all error
 	for _, cl := range clients {
-		all = errors.Join(all, cl.wait())
+		all = errors.Join(all, cl.told())
 	}
 	return errors.Join(all, end())
+}
+
+// startClient starts one that sends a load to a collector.
+func (o Contest) startClient(l Load, c *Collector, into *Tally) (*client, error) {
+	l.Lasts, l.Address = o.Lasts, c.HTTP
+	if l.Protocol == GRPC {
+		l.Address = c.GRPC
+	}
+	return startClient(l, into, o.Loose)
 }
 
 // Row is what became of the clients in front of a collector, and of the collector.

@@ -3,10 +3,10 @@
 package bomb
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"sync"
@@ -64,7 +64,7 @@ func BecomeClient() {
 	os.Exit(0)
 }
 
-// beClient prepares, says so, waits for the end of standard input, sends, and says what became of it.
+// beClient prepares, says so, and for each line of standard input sends and says what became of it.
 func beClient(text string) error {
 	var l Load
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
@@ -79,10 +79,13 @@ func beClient(text string) error {
 		return err
 	}
 	fmt.Println("ready")
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return err
+	turns, said := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
+	for turns.Scan() {
+		if err := said.Encode(l.send(senders, body)); err != nil {
+			return err
+		}
 	}
-	return json.NewEncoder(os.Stdout).Encode(l.send(senders, body))
+	return turns.Err()
 }
 
 // send sends for as long as the load lasts and waits for the answers.

@@ -18,10 +18,9 @@ import (
 type client struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
-	out  *bufio.Reader
+	said *json.Decoder
 	log  tail
 	into *Tally
-	over bool
 }
 
 // startClient starts one that is prepared when it returns. It must be ended.
@@ -44,7 +43,8 @@ func startClient(l Load, into *Tally, loose bool) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl.out = bufio.NewReader(out)
+	ready := bufio.NewReader(out)
+	cl.said = json.NewDecoder(ready)
 	if _, other, ok := two(); ok && !loose {
 		err = startOn(other, cl.cmd)
 	} else {
@@ -53,7 +53,7 @@ func startClient(l Load, into *Tally, loose bool) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if said, err := cl.out.ReadString('\n'); said != "ready\n" {
+	if said, err := ready.ReadString('\n'); said != "ready\n" {
 		cl.end()
 		return nil, fmt.Errorf("a client is not ready: %q, %w\n%s", said, err, &cl.log)
 	}
@@ -61,24 +61,18 @@ func startClient(l Load, into *Tally, loose bool) (*client, error) {
 }
 
 // begin has it send.
-func (c *client) begin() { _ = c.in.Close() }
+func (c *client) begin() { _, _ = io.WriteString(c.in, "\n") }
 
-// wait takes what became of it.
-func (c *client) wait() error {
-	err := json.NewDecoder(c.out).Decode(c.into)
-	c.over = true
-	if waited := c.cmd.Wait(); waited != nil {
-		return fmt.Errorf("a client: %w\n%s", waited, &c.log)
+// told takes what became of it.
+func (c *client) told() error {
+	if err := c.said.Decode(c.into); err != nil {
+		return fmt.Errorf("a client: %w\n%s", err, &c.log)
 	}
-	return err
+	return nil
 }
 
-// end ends it, if it has not ended.
+// end ends it.
 func (c *client) end() {
-	if c.over {
-		return
-	}
-	c.over = true
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
 }
