@@ -56,6 +56,9 @@ type Ceilings interface {
 	Concurrency() (usage, limit int64)
 	// CountsWireSize reports whether any rate is in bytes, so that Share.WireSize matters.
 	CountsWireSize() bool
+	// Outlived reports whether data of a batch may live on once it was answered, so that it matters when
+	// Lease.ReleaseLater is told that it is gone.
+	Outlived() bool
 }
 
 // Request describes one batch. If several tenants have a share in it, it is admitted or refused whole: the

@@ -168,6 +168,9 @@ func (c *ceilings) ProcessingTimeout() time.Duration {
 // CountsWireSize implements admission.Ceilings.
 func (c *ceilings) CountsWireSize() bool { return c.governor.countsBytes.Load() }
 
+// Outlived implements admission.Ceilings.
+func (c *ceilings) Outlived() bool { return c.governor.asynchronous.Load() }
+
 // Memory implements admission.Ceilings.
 func (c *ceilings) Memory() (usage, limit int64) {
 	usage, _, _ = c.governor.pool.GateStats(c.gate)

@@ -26,7 +26,7 @@ type remain struct {
 // ReleaseLater implements admission.Lease. Where nothing keeps data after it has answered, all of a batch is garbage
 // once its lease ends, and there is nothing to follow.
 func (l *lease) ReleaseLater(outcome error) (gone func()) {
-	if !l.ceilings.governor.asynchronous.Load() {
+	if !l.ceilings.Outlived() {
 		l.Release(outcome)
 		return func() {}
 	}

@@ -150,7 +150,10 @@ func governed[T any](l *limiter, k kind[T], next func(context.Context, T) error)
 			l.telemetry.LimiterItems.Add(ctx, items, l.outcomes.of(err, true)...)
 			return err
 		}
-		watch := k.watch(data) // of what may be moved away by the time that it matters
+		var watch *lifetime.Watch
+		if l.ceilings.Outlived() {
+			watch = k.watch(data) // now, for it may be moved away by the time that it matters
+		}
 		err = l.work(ctx, lease, watch, func(ctx context.Context) error { return next(ctx, data) })
 		l.telemetry.LimiterItems.Add(ctx, items, l.outcomes.of(err, false)...)
 		return err
