@@ -89,14 +89,13 @@ func Read(conf *confmap.Conf, governor string, headers bool) Advice {
 	a.Directories = directories(section(root, "extensions"), list(service, "extensions"))
 	a.Signals = paths(section(root, "receivers"), pipelines)
 	a.Holders = slices.Sorted(maps.Keys(holders))
-	if headers {
-		a.Warnings = append(a.Warnings, headless(section(root, "receivers"), pipelines)...)
-	}
+	a.Warnings = append(a.Warnings, careless(section(root, "receivers"), pipelines, governor, headers)...)
 	return a
 }
 
-// headless warns of the protocols of OTLP receivers that do not hand on the headers of requests.
-func headless(receivers, pipelines map[string]any) (warnings []string) {
+// careless warns of the protocols of OTLP receivers at which the governor is no door, and, where that matters, of those
+// that do not hand on the headers of requests.
+func careless(receivers, pipelines map[string]any, governor string, headers bool) (warnings []string) {
 	reached := map[string]bool{}
 	for _, p := range pipelines {
 		p, _ := p.(map[string]any)
@@ -112,9 +111,16 @@ func headless(receivers, pipelines map[string]any) (warnings []string) {
 		protocols := section(r, "protocols")
 		for _, name := range slices.Sorted(maps.Keys(protocols)) {
 			protocol, on := protocols[name].(map[string]any)
-			if include, _ := protocol["include_metadata"].(bool); on && !include {
+			if !on {
+				continue
+			}
+			if !named(protocol["middlewares"], governor) {
+				warnings = append(warnings, fmt.Sprintf("receiver %s does not name %s among its middlewares for %s, so requests"+
+					" are refused only once they are decoded; add {id: %[2]s} to protocols::%[3]s::middlewares", id, governor, name))
+			}
+			if include, _ := protocol["include_metadata"].(bool); headers && !include {
 				warnings = append(warnings, fmt.Sprintf("receiver %s does not hand on the headers of %s requests, so all"+
-					" who send them are the default tenant; set protocols::%s::include_metadata to true", id, name, name))
+					" who send them are the default tenant; set protocols::%[2]s::include_metadata to true", id, name))
 			}
 		}
 	}

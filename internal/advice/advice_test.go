@@ -22,13 +22,33 @@ func TestRead(t *testing.T) {
 		"headers that are not handed on": {
 			headers: true, yaml: `
 exporters: {nop: }
-receivers: {otlp: {protocols: {grpc: {include_metadata: true}, http: {endpoint: x}}}, otlp/b: {protocols: {grpc: {include_metadata: false}, http: }}, otlp/unused: {protocols: {grpc: {}}}}
+receivers:
+  otlp:
+    protocols:
+      grpc: {include_metadata: true, middlewares: [{id: governor}]}
+      http: {endpoint: x, middlewares: [{id: other}, {id: governor}]}
+  otlp/b: {protocols: {grpc: {include_metadata: false, middlewares: [{id: governor}]}, http: }}
+  otlp/unused: {protocols: {grpc: {}}}
 service: {pipelines: {logs: {receivers: [otlp, otlp/b, other], processors: [limiter], exporters: [nop]}}}`,
 			warnings: []string{
 				"receiver otlp does not hand on the headers of http requests, so all who send them are the default tenant;" +
 					" set protocols::http::include_metadata to true",
 				"receiver otlp/b does not hand on the headers of grpc requests, so all who send them are the default tenant;" +
 					" set protocols::grpc::include_metadata to true",
+			},
+		},
+		"receivers without the door": {
+			yaml: `
+exporters: {nop: }
+receivers:
+  otlp: {protocols: {grpc: {middlewares: [{id: other}]}, http: }}
+  otlp/b: {protocols: {grpc: {middlewares: [{id: governor}]}, http: {endpoint: x}}}
+service: {pipelines: {logs: {receivers: [otlp, otlp/b], processors: [limiter], exporters: [nop]}}}`,
+			warnings: []string{
+				"receiver otlp does not name governor among its middlewares for grpc, so requests are refused only once they" +
+					" are decoded; add {id: governor} to protocols::grpc::middlewares",
+				"receiver otlp/b does not name governor among its middlewares for http, so requests are refused only once they" +
+					" are decoded; add {id: governor} to protocols::http::middlewares",
 			},
 		},
 		"nothing keeps data": {yaml: `
