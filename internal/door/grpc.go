@@ -50,7 +50,7 @@ func (d *Door) GRPCServerOptions() []grpc.ServerOption {
 		grpc.StaticStreamWindowSize(int32(d.wire.window())),
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.MaxHeaderListSize(maxHeaders),
-		grpc.NumStreamWorkers(uint32(streamWorkers*runtime.GOMAXPROCS(0))),
+		grpc.NumStreamWorkers(uint32(streamWorkers * runtime.GOMAXPROCS(0))),
 		grpc.ChainUnaryInterceptor(d.unary),
 		grpc.ChainStreamInterceptor(d.stream),
 	}
