@@ -45,7 +45,7 @@ test: build bin/telemetrygen ## Run all tests and the short stories over the bui
 
 stories: build bin/telemetrygen ## Run the long stories too; prints what they measured
 	@echo "==> stories over $(BIN)"
-	@CGO_ENABLED=0 go test -count=1 -tags stories -timeout 60m -v ./test/...
+	@CGO_ENABLED=0 go test -count=1 -tags stories -timeout 90m -v ./test/...
 
 stories-v2: build ## Run the short stories of cgroup v2 in a virtual machine
 	@test/vm/prepare.sh

@@ -65,10 +65,15 @@ func queued(t *testing.T) *tested {
 
 func TestWhereNothingKeepsDataNothingIsCarried(t *testing.T) {
 	g := shared(t, nil)
+	c, _, err := g.Register(admission.Limits{Component: "limiter", Signal: "traces"})
+	require.NoError(t, err)
+	require.False(t, c.Outlived())
 	lease, err := admit(t, g, "a", 20*mib, 1)
 	require.NoError(t, err)
 	lease.ReleaseLater(nil)()
 	require.Zero(t, g.pool.Stats().Held+g.pool.Stats().Carried)
+	require.NoError(t, g.NotifyConfigSnapshot(t.Context(), snapshot(t, asynchronous)))
+	require.True(t, c.Outlived())
 }
 
 func TestWhatIsLeftOfABatchOfSeveralTenantsIsTheirsByShare(t *testing.T) {
