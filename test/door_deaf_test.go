@@ -68,6 +68,46 @@ func TestWhatIsAnnouncedAndNotSentIsBounded(t *testing.T) {
 	})
 }
 
+// TestWhatIsSentInPartIsBounded has 510 calls come in that announce 16 MB each, and then each send 200 KiB of that, five
+// times of what may be on its way in, and say nothing more.
+func TestWhatIsSentInPartIsBounded(t *testing.T) {
+	const connections, calls, part, frame = 170, 3, 200 << 10, 16 << 10
+	stallsBeside(t, bomb.GRPC, func(c *collector) (check, end func()) {
+		var all []*raw.Client
+		var streams [][]uint32
+		for range connections {
+			r := raw.Dial(t, c.grpc, stallers, bomb.Header, "offender")
+			var opened []uint32
+			for range calls {
+				id := r.Open(t, raw.TracesMethod)
+				r.Send(t, id, raw.Announced(16_000_000), 5, false)
+				opened = append(opened, id)
+			}
+			r.Heard(t)
+			all, streams = append(all, r), append(streams, opened)
+		}
+		if refused := c.refusalsIn("header", "memory_contended"); refused > 0 {
+			t.Errorf("%d calls were refused, want none yet", refused)
+		}
+		for i, r := range all {
+			for _, id := range streams[i] {
+				r.Send(t, id, make([]byte, part), frame, false)
+			}
+			r.Heard(t)
+		}
+		check = func() {
+			m := c.scrape()
+			wire, limit := m.sum("otelcol_governor_wire_usage"), m.sum("otelcol_governor_wire_limit")
+			t.Logf("%d calls of %d KiB each hold %d bytes of %d", connections*calls, part>>10, wire, limit)
+		}
+		return check, func() {
+			for _, r := range all {
+				r.Close(t)
+			}
+		}
+	})
+}
+
 // TestSlowBodiesAreBounded has 500 clients send a body of a megabyte at 1 KiB/s, and two send nine tenths of 8 MiB
 // and no more. Who is cut off comes back at once.
 func TestSlowBodiesAreBounded(t *testing.T) {

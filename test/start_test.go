@@ -148,7 +148,8 @@ func TestWarningsNameTheComponent(t *testing.T) {
 	}
 }
 
-// TestHeadersThatDoNotArriveAreAWarning has tenants told apart by headers that receivers keep to themselves.
+// TestHeadersThatDoNotArriveAreAWarning has tenants told apart by headers that receivers keep to themselves, one of which
+// has no door either.
 func TestHeadersThatDoNotArriveAreAWarning(t *testing.T) {
 	t.Parallel()
 	want := func(receiver, protocol string) string {
@@ -170,7 +171,11 @@ func TestHeadersThatDoNotArriveAreAWarning(t *testing.T) {
 				"receivers::otlp/inner::protocols::grpc::endpoint: " + freeAddress(t),
 				"service::pipelines::logs::receivers: [otlp, otlp/inner]",
 			},
-			[]string{want("otlp/inner", "grpc")},
+			[]string{
+				"receiver otlp/inner does not name governor among its middlewares for grpc, so requests are refused only once" +
+					" they are decoded; add {id: governor} to protocols::grpc::middlewares",
+				want("otlp/inner", "grpc"),
+			},
 		},
 		"from one that is not used": {
 			[]string{byHeaderYAML, "receivers::otlp/spare::protocols::grpc:"},

@@ -55,10 +55,13 @@ func newRival(o Contest) (rival, error) {
 		return rival{}, err
 	}
 	r := rival{collector: c}
-	if r.client, err = o.startClient(o.Neighbor, c, new(Tally)); err != nil {
+	if r.client, err = o.startClient(o.Neighbor, c, new(Tally)); err == nil {
+		err = c.signal(syscall.SIGSTOP)
+	}
+	if err != nil {
 		return rival{}, errors.Join(err, r.leave())
 	}
-	return r, c.signal(syscall.SIGSTOP)
+	return r, nil
 }
 
 // turn has the collector go on while its client sends.
