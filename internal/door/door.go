@@ -89,6 +89,7 @@ type Door struct {
 	kept        kept
 	arriving    arriving
 	stemming    sync.Mutex // held while that is done
+	foreseeing  sync.Mutex // held from looking for room until a call counts for what it may become
 	spared      spared
 	ended       sync.Mutex       // held by the one ended call whose message grpc may be unpacking
 	deaf        atomic.Int64     // calls that wait although the tap refused them

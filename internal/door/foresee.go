@@ -39,9 +39,12 @@ func (c *call) foresee(ctx context.Context) (wait bool) {
 		return true
 	case c.ahead.Load() == 0:
 		d.spared.give(c) // for the sake of a smaller one
+		d.foreseeing.Lock()
 		if c.refused = d.crowded(d.heard(ctx, c), c, d.unpacks()); c.refused == nil {
 			c.expect(d.unpacks())
-		} else if c.cancel != nil {
+		}
+		d.foreseeing.Unlock()
+		if c.refused != nil && c.cancel != nil {
 			c.stop()
 		}
 	}

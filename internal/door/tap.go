@@ -28,6 +28,8 @@ func (d *Door) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	var ahead int64
 	if c.connection.unseen.Load() {
 		ahead = d.unpacks()
+		d.foreseeing.Lock()
+		defer d.foreseeing.Unlock()
 	}
 	if err := d.turnAway(d.speaker(ctx, c, info.Header), c, ahead); err != nil {
 		d.spared.give(c)

@@ -125,6 +125,12 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 					continue
 				}
 			}
+			if f.of.bare(from, to) {
+				if w.memory > w.most {
+					return false
+				}
+				continue
+			}
 			if !w.message(f.of, b[from:to], depth) {
 				return false
 			}
@@ -133,6 +139,9 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 				return false
 			}
 		case part:
+			if f.of.bare(from, to) {
+				continue
+			}
 			if !w.fields(f.of, b[from:to], c, slot, depth) {
 				return false
 			}
@@ -149,6 +158,9 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 	}
 	return true
 }
+
+// bare reports whether there is nothing to walk in a message at from to to. Bombs are made of such.
+func (m *message) bare(from, to int) bool { return from == to && !m.nests }
 
 // field is the field that a tag announces, nil if it is illegal. Numbers are cut to 32 bits, like pdata's.
 func (m *message) field(tag uint64) *field {
