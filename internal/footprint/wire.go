@@ -75,16 +75,17 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 	}
 	for i := 0; i < len(b); {
 		tag := uint64(b[i])
-		if i++; tag >= 0x80 {
+		var f *field
+		if i++; tag >= 1<<3 && tag < 0x80 { // field would find it too, with a call that takes a sixth of the walk
+			f = &m.fields[tag>>3]
+		} else {
 			if tag, i = varint(b, i-1); i < 0 {
 				return w.fail(noRequest)
 			}
+			if f = m.field(tag); f == nil {
+				return w.fail(noRequest)
+			}
 		}
-		f := m.field(tag)
-		if f == nil {
-			return w.fail(noRequest)
-		}
-		slot := (first + f.slot) % maxSlots
 		if tag&7 != wireBytes {
 			start := i
 			if i = skip(b, i, tag&7); i < 0 {
@@ -94,9 +95,9 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 			case scalar:
 				w.memory += flat(f.size)
 			case varints:
-				c[slot]++
+				c[f.in(first)]++
 			case fixed:
-				c[slot+1]++
+				c[f.in(first)+1]++
 			case keyRef, valueRef:
 				w.reference(f.kind, b, start)
 			}
@@ -117,7 +118,7 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 		case str:
 			w.memory += chars(to - from)
 		case messages:
-			c[slot]++
+			c[f.in(first)]++
 			w.items += f.items
 			if f.of == keyValue {
 				if heap, ok := usual(b[from:to]); ok {
@@ -142,18 +143,18 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 			if f.of.bare(from, to) {
 				continue
 			}
-			if !w.fields(f.of, b[from:to], c, slot, depth) {
+			if !w.fields(f.of, b[from:to], c, f.in(first), depth) {
 				return false
 			}
 		case octets:
 			w.memory += flat(to - from)
 		case strs:
-			c[slot]++
+			c[f.in(first)]++
 			w.memory += chars(to - from)
 		case varints:
-			c[slot] += varintsIn(b[from:to])
+			c[f.in(first)] += varintsIn(b[from:to])
 		case fixed:
-			c[slot] += (to - from) / 8
+			c[f.in(first)] += (to - from) / 8
 		}
 	}
 	return true
@@ -161,6 +162,9 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 
 // bare reports whether there is nothing to walk in a message at from to to. Bombs are made of such.
 func (m *message) bare(from, to int) bool { return from == to && !m.nests }
+
+// in is the slot of a list where those of its message begin at first.
+func (f *field) in(first uint8) uint8 { return (first + f.slot) % maxSlots }
 
 // field is the field that a tag announces, nil if it is illegal. Numbers are cut to 32 bits, like pdata's.
 func (m *message) field(tag uint64) *field {
