@@ -153,7 +153,8 @@ func (c *call) begin() {
 func (c *call) wait(ctx context.Context) {
 	if c.refused != nil {
 		defer c.door.deaf.Add(-1)
-		if c.door.deaf.Add(1) > c.door.wire.limit()/deafShare/(perCall+c.door.wire.window()) {
+		limit := c.door.wire.limit()
+		if c.door.deaf.Add(1) > limit/deafShare/(perCall+streamWindow(limit)) {
 			c.stop()
 			return
 		}

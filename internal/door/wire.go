@@ -66,14 +66,6 @@ func newWire(memory Memory) *wire {
 // limit is the number of bytes that may be on their way in.
 func (w *wire) limit() int64 { return w.memory.Size() / wireShare }
 
-// window is the number of bytes that a client sends of a message before anybody asked for it, and so what a refused one
-// costs. By itself grpc would raise it to 16 MiB for whoever is fast. A longer message takes one round trip more, in
-// which grpc asks for all of it: for one of 162 kB that was 2 to 3 % of all the work on it.
-func (w *wire) window() int64 {
-	const share, least, most = 64, 64 << 10, 256 << 10
-	return min(max(w.limit()/share, least), most)
-}
-
 // join returns the peer at an address, without a port. Whoever joins must leave.
 func (w *wire) join(address string) *peer {
 	w.mu.Lock()

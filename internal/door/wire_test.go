@@ -18,18 +18,6 @@ func ways() (*wire, *purse) {
 	return newWire(p), p
 }
 
-func TestTheWindowOfAStreamIsAShareOfTheWire(t *testing.T) {
-	for size, want := range map[int64]int64{
-		1:         64 << 10,
-		32 * mib:  64 << 10,
-		64 * mib:  128 << 10,
-		256 * mib: 256 << 10,
-		1 << 50:   256 << 10,
-	} {
-		require.Equal(t, want, newWire(newPurse(size, size)).window(), "of a pool of %d bytes", size)
-	}
-}
-
 func TestShareOfAnAddress(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mine, own, others int64 // bytes

@@ -23,3 +23,15 @@ func TestHeadersAreBounded(t *testing.T) {
 	s.closed(t)
 	require.Len(t, s.scribe.asked, 1)
 }
+
+func TestTheWindowOfAStreamIsAShareOfTheWire(t *testing.T) {
+	for limit, want := range map[int64]int64{
+		1:        64 << 10,
+		4 * mib:  64 << 10,
+		8 * mib:  128 << 10,
+		32 * mib: 256 << 10,
+		1 << 50:  256 << 10,
+	} {
+		require.Equal(t, want, streamWindow(limit), "of %d bytes", limit)
+	}
+}
