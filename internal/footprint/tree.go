@@ -87,14 +87,13 @@ func attributes(m pcommon.Map) int64 {
 		return 0
 	}
 	heap := keyValues.grown(n)
-	m.All()(func(k string, v pcommon.Value) bool { // a loop over it takes a third more
+	for k, v := range m.All() {
 		if s := v.Str(); s != "" { // asked first, since most are strings; of another type it is empty
 			heap += text(k) + stringValue + text(s)
 		} else {
 			heap += text(k) + value(v)
 		}
-		return true
-	})
+	}
 	return heap
 }
 

@@ -42,6 +42,9 @@ func (w *walk) fail(why failure) bool {
 // message walks a message with lists of its own. Like all of the walk's steps, it is false where the walk has
 // to end: on an error, or because memory has passed most.
 func (w *walk) message(m *message, b []byte, depth int) bool {
+	if m.bare(b) {
+		return w.memory <= w.most
+	}
 	var c counts
 	if !w.fields(m, b, &c, 0, depth) {
 		return false
@@ -126,12 +129,6 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 					continue
 				}
 			}
-			if f.of.bare(from, to) {
-				if w.memory > w.most {
-					return false
-				}
-				continue
-			}
 			if !w.message(f.of, b[from:to], depth) {
 				return false
 			}
@@ -140,7 +137,7 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 				return false
 			}
 		case part:
-			if f.of.bare(from, to) {
+			if f.of.bare(b[from:to]) {
 				continue
 			}
 			if !w.fields(f.of, b[from:to], c, f.in(first), depth) {
@@ -160,8 +157,8 @@ func (w *walk) fields(m *message, b []byte, c *counts, first uint8, depth int) b
 	return true
 }
 
-// bare reports whether there is nothing to walk in a message at from to to. Bombs are made of such.
-func (m *message) bare(from, to int) bool { return from == to && !m.nests }
+// bare reports whether there is nothing to walk in a message. Bombs are made of such.
+func (m *message) bare(b []byte) bool { return len(b) == 0 && !m.nests }
 
 // in is the slot of a list where those of its message begin at first.
 func (f *field) in(first uint8) uint8 { return (first + f.slot) % maxSlots }
