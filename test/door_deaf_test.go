@@ -36,20 +36,37 @@ func TestDeafClientsAreBounded(t *testing.T) {
 // stallers are at an address of their own.
 const stallers = "127.0.2.1"
 
+// announced are calls on one connection that have announced 16 MB each.
+type announced struct {
+	*raw.Client
+	streams []uint32
+}
+
+// announce opens connections with so many calls on each, and returns what closes them.
+func announce(t *testing.T, c *collector, connections, calls int) (all []announced, end func()) {
+	for range connections {
+		a := announced{Client: raw.Dial(t, c.grpc, stallers, bomb.Header, "offender")}
+		for range calls {
+			id := a.Open(t, raw.TracesMethod)
+			a.Send(t, id, raw.Announced(16_000_000), 5, false)
+			a.streams = append(a.streams, id)
+		}
+		a.Heard(t)
+		all = append(all, a)
+	}
+	return all, func() {
+		for _, a := range all {
+			a.Close(t)
+		}
+	}
+}
+
 // TestWhatIsAnnouncedAndNotSentIsBounded has 1500 calls announce 16 MB each and then say nothing more. At least 500 come
 // in, for what one address may have at most while nobody else is there; the others are refused.
 func TestWhatIsAnnouncedAndNotSentIsBounded(t *testing.T) {
 	const connections, calls, least, perCall = 150, 10, 500, 16 << 10 // as the door has it
 	stallsBeside(t, bomb.GRPC, func(c *collector) (check, end func()) {
-		var all []*raw.Client
-		for range connections {
-			r := raw.Dial(t, c.grpc, stallers, bomb.Header, "offender")
-			all = append(all, r)
-			for range calls {
-				r.Send(t, r.Open(t, raw.TracesMethod), raw.Announced(16_000_000), 5, false)
-			}
-			r.Heard(t)
-		}
+		_, end = announce(t, c, connections, calls)
 		check = func() {
 			m := c.scrape()
 			wire, limit := m.sum("otelcol_governor_wire_usage"), m.sum("otelcol_governor_wire_limit")
@@ -60,11 +77,7 @@ func TestWhatIsAnnouncedAndNotSentIsBounded(t *testing.T) {
 				t.Errorf("want some refused, %d under way at least, and all of them paid for", least)
 			}
 		}
-		return check, func() {
-			for _, r := range all {
-				r.Close(t)
-			}
-		}
+		return check, end
 	})
 }
 
@@ -73,38 +86,25 @@ func TestWhatIsAnnouncedAndNotSentIsBounded(t *testing.T) {
 func TestWhatIsSentInPartIsBounded(t *testing.T) {
 	const connections, calls, part, frame = 170, 3, 200 << 10, 16 << 10
 	stallsBeside(t, bomb.GRPC, func(c *collector) (check, end func()) {
-		var all []*raw.Client
-		var streams [][]uint32
-		for range connections {
-			r := raw.Dial(t, c.grpc, stallers, bomb.Header, "offender")
-			var opened []uint32
-			for range calls {
-				id := r.Open(t, raw.TracesMethod)
-				r.Send(t, id, raw.Announced(16_000_000), 5, false)
-				opened = append(opened, id)
-			}
-			r.Heard(t)
-			all, streams = append(all, r), append(streams, opened)
-		}
+		all, end := announce(t, c, connections, calls)
 		if refused := c.refusalsIn("header", "memory_contended"); refused > 0 {
 			t.Errorf("%d calls were refused, want none yet", refused)
 		}
-		for i, r := range all {
-			for _, id := range streams[i] {
-				r.Send(t, id, make([]byte, part), frame, false)
+		for _, a := range all {
+			for _, id := range a.streams {
+				a.Send(t, id, make([]byte, part), frame, false)
 			}
-			r.Heard(t)
+			a.Heard(t)
 		}
 		check = func() {
 			m := c.scrape()
 			wire, limit := m.sum("otelcol_governor_wire_usage"), m.sum("otelcol_governor_wire_limit")
-			t.Logf("%d calls of %d KiB each hold %d bytes of %d", connections*calls, part>>10, wire, limit)
-		}
-		return check, func() {
-			for _, r := range all {
-				r.Close(t)
+			t.Logf("what is left of %d calls of %d KiB each holds %d bytes of %d", connections*calls, part>>10, wire, limit)
+			if wire > limit {
+				t.Error("want no more than may be on its way in")
 			}
 		}
+		return check, end
 	})
 }
 
